@@ -1,0 +1,31 @@
+# Thin front of the scripts and the CMake presets; `make help` lists the targets.
+SHELL := /bin/sh
+.DEFAULT_GOAL := build
+.PHONY: build run test soak mutants format lint clean help
+
+build: ## set up what is missing, build Release into build/
+	@scripts/build
+
+run: build ## ... and start a broker on 127.0.0.1:6650, data in ./data
+	@exec build/oxbowd $(ARGS)
+
+test: ## set up what is missing and run every test
+	@scripts/test
+
+soak: ## the long lists: new simulator seeds and fuzzing, SOAK_MINUTES in all (default 60)
+	@scripts/soak
+
+mutants: ## every deliberate bug of tests/mutants must be caught by the test it names
+	@scripts/mutants
+
+format: ## rewrite the C files in the house format
+	@scripts/lint --format
+
+lint: ## format, includes, clang-tidy, cppcheck
+	@scripts/lint
+
+clean: ## remove build/ (data/ stays)
+	rm -rf build
+
+help:
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
