@@ -1,0 +1,33 @@
+// log.c - log lines to standard error.
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io/posix/posix.h"
+
+static void log_write(void *ctx, const char *line, unsigned len)
+{
+    (void)ctx;
+    while (len > 0) {
+        ssize_t n = write(STDERR_FILENO, line, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return;
+        line += n;
+        len -= (unsigned)n;
+    }
+}
+
+static uint64_t log_wall_ms(void *ctx)
+{
+    (void)ctx;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void ox_posix_log_init(struct ox_log *log, enum ox_log_level level)
+{
+    *log = (struct ox_log){.level = level, .write = log_write, .wall_ms = log_wall_ms};
+}

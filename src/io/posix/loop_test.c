@@ -1,0 +1,174 @@
+// loop_test.c - the real loop: timers, jobs, signals, crash points, watched descriptors.
+#include "io/posix/rig_test.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct tick {
+    struct ox_timer timer;
+    uint64_t fired_ns;
+};
+
+static void tick_fire(struct ox_timer *timer)
+{
+    CONTAINER_OF(timer, struct tick, timer)->fired_ns = ox_now_ns(timer->loop);
+    ox_posix_stop(timer->loop);
+}
+
+static void test_posix_timer_never_fires_early(void **state)
+{
+    (void)state;
+    struct ox_loop *loop = ox_posix_loop_new(NULL);
+    struct tick k = {0};
+    uint64_t start = ox_now_ns(loop);
+    ox_timer_init(&k.timer, loop, tick_fire);
+    ox_timer_start(&k.timer, 3 * OX_MS + 1);
+    rig_run(loop);
+    assert_true(k.fired_ns - start >= 3 * OX_MS + 1);
+    ox_posix_loop_free(loop);
+}
+
+struct work {
+    struct ox_job job;
+    int *order;
+    int place;
+    int *left;
+};
+
+static void work_run(struct ox_job *job)
+{
+    struct work *w = CONTAINER_OF(job, struct work, job);
+    if (w->order)
+        w->place = ++*w->order;
+}
+
+static void work_done(struct ox_op *op)
+{
+    struct work *w = CONTAINER_OF(op, struct work, job.op);
+    if (--*w->left == 0)
+        ox_posix_stop(op->loop);
+}
+
+static void test_posix_jobs_run_in_their_lanes(void **state)
+{
+    (void)state;
+    struct ox_loop *loop = ox_posix_loop_new(NULL);
+    struct work works[300];
+    int left = 300, journal = 0, meta = 0;
+    for (int i = 0; i < 300; i++) {
+        enum ox_lane lane = (enum ox_lane)(i % 3);
+        works[i] = (struct work){.job = {.run = work_run, .lane = lane}, .left = &left};
+        works[i].order = lane == OX_LANE_JOURNAL ? &journal : lane == OX_LANE_META ? &meta : NULL;
+        ox_op_init(&works[i].job.op, loop, work_done, "work");
+        ox_job_submit(loop, &works[i].job);
+    }
+    rig_run(loop);
+    assert_int_equal(left, 0);
+    for (int i = 0; i < 300; i++) {
+        if (i % 3 != OX_LANE_POOL)
+            assert_int_equal(works[i].place, i / 3 + 1);
+    }
+    ox_posix_loop_free(loop);
+}
+
+static void on_signal(void *ctx, int signo)
+{
+    struct ox_loop *loop = ctx;
+    assert_int_equal(signo, SIGTERM);
+    ox_posix_stop(loop);
+}
+
+static void test_posix_sigterm_reaches_the_callback(void **state)
+{
+    (void)state;
+    struct ox_loop *loop = ox_posix_loop_new(NULL);
+    ox_posix_on_signal(loop, on_signal, loop);
+    assert_int_equal(kill(getpid(), SIGTERM), 0);
+    rig_run(loop);
+    ox_posix_loop_free(loop);
+}
+
+// Counts passes of a crash point in a child; returns the child's exit status.
+static int crash_child(const char *setting, int passes)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        setenv("OXBOW_CRASH_POINT", setting, 1);
+        struct ox_loop *loop = ox_posix_loop_new(NULL);
+        for (int i = 0; i < passes; i++) {
+            OX_CRASHPOINT(loop, "test.other");
+            OX_CRASHPOINT(loop, "test.point");
+        }
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void test_posix_crash_point_ends_the_process_at_its_nth_pass(void **state)
+{
+    (void)state;
+    assert_int_equal(crash_child("test.point", 1), 137);
+    assert_int_equal(crash_child("test.point:3", 2), 0);
+    assert_int_equal(crash_child("test.point:3", 3), 137);
+    assert_int_equal(crash_child("test.point:x", 3), 0);
+    assert_int_equal(crash_child("test.nowhere", 3), 0);
+}
+
+struct watched {
+    struct ox_loop *loop;
+    int fd, bytes;
+};
+
+static void watched_readable(void *ctx)
+{
+    struct watched *w = ctx;
+    char c;
+    assert_int_equal(read(w->fd, &c, 1), 1);
+    if (++w->bytes == 3)
+        ox_posix_stop(w->loop);
+}
+
+static void test_posix_watch_follows_a_descriptor(void **state)
+{
+    (void)state;
+    int fds[2];
+    assert_int_equal(pipe(fds), 0);
+    struct ox_loop *loop = ox_posix_loop_new(NULL);
+    struct watched w = {.loop = loop, .fd = fds[0]};
+    struct ox_posix_watch *watch = ox_posix_watch_new(loop, fds[0], watched_readable, &w);
+    assert_int_equal(write(fds[1], "abc", 3), 3);
+    rig_run(loop);
+    assert_int_equal(w.bytes, 3);
+    ox_posix_watch_free(watch);
+    ox_posix_loop_free(loop);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static void test_posix_random_differs(void **state)
+{
+    (void)state;
+    struct ox_loop *loop = ox_posix_loop_new(NULL);
+    assert_true(ox_loop_random(loop) != ox_loop_random(loop));
+    assert_true(ox_wall_ms(loop) > UINT64_C(1700000000000));
+    ox_posix_loop_free(loop);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_posix_timer_never_fires_early),
+        cmocka_unit_test(test_posix_jobs_run_in_their_lanes),
+        cmocka_unit_test(test_posix_sigterm_reaches_the_callback),
+        cmocka_unit_test(test_posix_crash_point_ends_the_process_at_its_nth_pass),
+        cmocka_unit_test(test_posix_watch_follows_a_descriptor),
+        cmocka_unit_test(test_posix_random_differs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

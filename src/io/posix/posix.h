@@ -1,0 +1,47 @@
+// posix.h - the real ports: loop, files and network on libuv and POSIX calls.
+//
+//     struct ox_log log;
+//     ox_posix_log_init(&log, OX_LOG_INFO);
+//     struct ox_loop *loop = ox_posix_loop_new(&log);
+//     ... build everything on loop, ox_posix_fs(loop), ox_posix_net(loop) ...
+//     ox_posix_run(loop);                       // until somebody calls ox_posix_stop
+//     ox_posix_loop_free(loop);
+#ifndef IO_POSIX_POSIX_H
+#define IO_POSIX_POSIX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "io/file.h"
+#include "io/loop.h"
+#include "io/stream.h"
+
+// Prepares a log that writes each line with one write(2) to standard error.
+void ox_posix_log_init(struct ox_log *log, enum ox_log_level level);
+
+// A new loop with its helper threads (journal 1, meta 1, pool 2). Ignores SIGPIPE and raises the soft limit of open files to the hard one.
+// OXBOW_CRASH_POINT=name[:nth] in the environment arms a crash point: a warning is logged, and at its nth pass the process ends at once with status 137.
+// The log may be NULL; it is the caller's and must outlive the loop.
+struct ox_loop *ox_posix_loop_new(struct ox_log *log);
+// The loop's file system and network. Borrowed.
+struct ox_fs *ox_posix_fs(struct ox_loop *loop);
+struct ox_net *ox_posix_net(struct ox_loop *loop);
+// Runs turns until ox_posix_stop.
+void ox_posix_run(struct ox_loop *loop);
+// Makes ox_posix_run return after the current turn.
+void ox_posix_stop(struct ox_loop *loop);
+// Ends the threads and frees everything. Streams, listeners and files must be closed and no operation pending.
+void ox_posix_loop_free(struct ox_loop *loop);
+
+// Has fn called from the loop for each SIGTERM and SIGINT, instead of their default. Once per loop.
+void ox_posix_on_signal(struct ox_loop *loop, void (*fn)(void *ctx, int signo), void *ctx);
+
+// A file descriptor of another library (an epoll of an HTTP server) that the loop watches for readability.
+struct ox_posix_watch;
+// Calls fn from the loop, with turns in between, as long as fd is readable. The descriptor stays the caller's and must outlive the watch.
+struct ox_posix_watch *ox_posix_watch_new(struct ox_loop *loop, int fd, void (*fn)(void *ctx), void *ctx);
+// Ends it; fn is not called any more.
+void ox_posix_watch_free(struct ox_posix_watch *w);
+
+#endif
