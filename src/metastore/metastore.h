@@ -118,12 +118,17 @@ void ox_meta_open(struct ox_loop *loop, struct ox_op *op, const char *url, struc
 // Ends the session (its ephemerals go), waits for what is in flight, frees the store.
 void ox_meta_close(struct ox_meta *meta, struct ox_op *op);
 
-// Each call: path and value are copied or referenced before it returns; op.op must be initialised; strings in results are the caller's.
+// The five calls: path and value are copied or referenced before they return; op->op must be initialised; strings in results are the caller's.
+// Reads a node.
 void ox_meta_get(struct ox_meta *meta, struct ox_meta_get *op, const char *path);
+// Creates a node or replaces its value. Errors beside those above: TOO_BIG (above OX_NODE_VALUE_BYTES_MAX).
 void ox_meta_put(struct ox_meta *meta, struct ox_meta_put *op, const char *path, struct ox_buf value, int64_t expected,
                  int flags);
+// Removes a node without children.
 void ox_meta_del(struct ox_meta *meta, struct ox_meta_del *op, const char *path, int64_t expected);
+// Lists the names below a node.
 void ox_meta_children(struct ox_meta *meta, struct ox_meta_children *op, const char *path);
+// Runs all steps or none.
 void ox_meta_multi(struct ox_meta *meta, struct ox_meta_multi *op);
 // Frees what a children operation returned.
 void ox_meta_names_free(char **names, size_t count);

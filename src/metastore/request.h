@@ -52,11 +52,16 @@ struct ox_meta_store {
 
 // The calls of struct ox_meta_body as requests (metastore rule 1).
 void ox_meta_request_get(struct ox_meta *meta, struct ox_meta_get *op, const char *path);
+// As above: a write of one edit.
 void ox_meta_request_put(struct ox_meta *meta, struct ox_meta_put *op, const char *path, struct ox_buf value,
                          int64_t expected, int flags);
+// As above: a write of one edit.
 void ox_meta_request_del(struct ox_meta *meta, struct ox_meta_del *op, const char *path, int64_t expected);
+// As above.
 void ox_meta_request_children(struct ox_meta *meta, struct ox_meta_children *op, const char *path);
+// As above: a write of all steps.
 void ox_meta_request_multi(struct ox_meta *meta, struct ox_meta_multi *op);
+// As above: the last request of a store.
 void ox_meta_request_close(struct ox_meta *meta, struct ox_op *op);
 // For stores that see all changes themselves: nothing to do for one more watch.
 void ox_meta_request_watch(struct ox_meta *meta, struct ox_meta_watch *w);

@@ -267,6 +267,7 @@ static void chunk_fired(struct ox_timer *timer)
 static void end_read(struct net_end *e)
 {
     struct net_pipe *pipe = &e->conn->pipes[1 - e->side];
+    bool made_room = false;
     for (struct ox_link *link; e->stream.events && e->state == END_OPEN && !e->paused && (link = ox_list_first(&e->in));) {
         struct net_chunk *chunk = CONTAINER_OF(link, struct net_chunk, link);
         if (chunk->kind == CHUNK_END) {
@@ -284,6 +285,7 @@ static void end_read(struct net_end *e)
         memcpy(to, chunk->data + chunk->taken, n);
         chunk->taken += n;
         pipe->bytes -= n;
+        made_room = true;
         if (chunk->taken == chunk->len) {
             ox_list_remove(&e->in, link);
             ox_free(chunk);
@@ -291,7 +293,7 @@ static void end_read(struct net_end *e)
         e->stream.events->filled(&e->stream, n);
     }
     struct net_end *peer = e->conn->ends[1 - e->side];
-    if (peer && peer->out.bytes)
+    if (made_room && peer && peer->out.bytes)
         ox_turn_end(peer->stream.loop, &peer->turn);
 }
 

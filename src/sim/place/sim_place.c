@@ -36,7 +36,7 @@ struct sim_handle {
     uint32_t fences;       // of kept when the handle was made
     enum ox_err failed;    // an append failed: all later ones do
     int64_t next_entry;
-    uint64_t last_due_ns;  // calls keep their order
+    uint64_t last_effect_ns, last_answer_ns; // calls keep their order
     uint32_t calls;        // pending
     bool released;
 };
@@ -258,7 +258,7 @@ static void sim_call_fire(struct ox_timer *t)
         c->handle->failed = c->err;
     uint64_t due = t->due_ns + c->fault.after_ns;
     if (c->handle)
-        due = c->handle->last_due_ns = OX_MAX(due, c->handle->last_due_ns);
+        due = c->handle->last_answer_ns = OX_MAX(due, c->handle->last_answer_ns);
     uint64_t now = ox_now_ns(t->loop);
     ox_timer_start(t, due > now ? due - now : 0);
 }
@@ -285,7 +285,7 @@ static void sim_call_start(struct sim_call *c, enum ox_sim_place_call call, int6
         p->faults->choose(p->faults, call, ledger, entry, &c->fault);
     uint64_t now = ox_now_ns(p->place.loop), due = now + c->fault.before_ns;
     if (c->handle && call != OX_SIM_CALL_READ)
-        due = c->handle->last_due_ns = OX_MAX(due, c->handle->last_due_ns);
+        due = c->handle->last_effect_ns = OX_MAX(due, c->handle->last_effect_ns);
     ox_timer_start(&c->timer, due - now);
 }
 

@@ -14,8 +14,8 @@ from kazoo.exceptions import NoNodeError
 
 import history
 import wirefmt
+from camera import TOPICS, Camera
 
-TOPICS = "/managed-ledgers/" + history.NAMESPACE + "/persistent"
 STATES = {1: "open", 2: "in recovery", 3: "closed"}
 
 
@@ -51,21 +51,12 @@ def ledger_path(ident):
     return f"/ledgers/{digits[:2]}/{digits[2:6]}/L{digits[6:]}"
 
 
-def ledgers_of(data, cursor):
-    """The ids of the ledgers that a node names."""
-    if cursor:
-        ids = [wirefmt.signed(value) for number, _, value in wirefmt.fields(data) if number == 1]
-    else:
-        infos = [value for number, _, value in wirefmt.fields(data) if number == 1]
-        ids = [value for info in infos for number, _, value in wirefmt.fields(info) if number == 1]
-    return [ident for ident in ids if ident >= 0]
-
-
-class Camera:
-    """Reads the topics of the namespace that were made since; shows an entry, and a ledger's state, when it is new."""
+class PulsarCamera(Camera):
+    """Reads the topics of the namespace that were made since: nodes from ZooKeeper, entries from the bookie."""
 
     def __init__(self, zk, bookie):
-        self.zk, self.bookie, self.masks, self.seen, self.ledgers, self.records = zk, bookie, {}, set(), {}, []
+        super().__init__()
+        self.zk, self.bookie = zk, bookie
         self.old = set(self.topics())
 
     def topics(self):
@@ -92,21 +83,14 @@ class Camera:
                     found[topic, cursor] = self.node(f"{TOPICS}/{topic}/{cursor}")
         return {key: value for key, value in found.items() if value}
 
-    def look(self):
-        """All that can be seen now: nodes; the entries of the ledgers that they name; BookKeeper's view of all ledgers."""
-        nodes, entries = self.nodes(), {}
-        for (topic, cursor), (data, _) in nodes.items():
-            kind = "ack" if cursor else "message"
-            for ident in ledgers_of(data, cursor):
-                at = 0
-                while (entry := self.bookie.read(ident, at)) is not None:
-                    entries[topic, ident, at] = kind, entry
-                    at += 1
-        ledgers = {(topic, name): self.ledger(ident)
-                   for topic, masks in self.masks.items() for ident, name in masks.names.items()}
-        return nodes, entries, ledgers
+    def entries(self, ident):
+        """The entries of a ledger up to the first one that is not there."""
+        found = []
+        while (entry := self.bookie.read(ident, len(found))) is not None:
+            found.append(entry)
+        return found
 
-    def ledger(self, ident):
+    def state(self, ident):
         """What BookKeeper's metadata says of a ledger: its state, and last entry and length of a closed one."""
         node = self.node(ledger_path(ident))
         if node is None:
@@ -117,34 +101,20 @@ class Camera:
         text = STATES[values[5]]
         return text if values[5] != 3 else f"{text} lastEntryId:{wirefmt.signed(values[4])} length:{values[3]}"
 
-    def settled(self):
-        """What can be seen once two looks agree, not before PAUSE_S seconds have passed."""
+    def look(self):
+        """All that can be seen now: nodes, the entries of the ledgers that they name, the states of all ledgers."""
+        nodes = self.nodes()
+        return nodes, list(self.named(nodes)), self.states()
+
+    def settle(self):
+        """Waits until two looks agree, and at least PAUSE_S seconds."""
         start, last = time.monotonic(), None
         while True:
             now = self.look()
             if now == last and time.monotonic() - start >= history.PAUSE_S:
-                return now
+                return
             last = now
             time.sleep(0.4)
-
-    def snapshot(self, label):
-        print(label, flush=True)
-        nodes, entries, _ = self.settled()
-        for (topic, cursor), (data, version) in nodes.items():
-            kind, masks = "cursor" if cursor else "topic", self.masks.setdefault(topic, wirefmt.Masks())
-            self.add(label, topic, kind, cursor or "-", version, wirefmt.WRITERS[kind](data, masks), data)
-        for (topic, ident, at), (kind, data) in sorted(entries.items()):
-            if (ident, at) not in self.seen:
-                self.seen.add((ident, at))
-                masks = self.masks[topic]
-                self.add(label, topic, kind, f"{masks.names[ident]}:{at}", "-", wirefmt.WRITERS[kind](data, masks), data)
-        for (topic, name), text in self.look()[2].items():
-            if self.ledgers.get((topic, name)) != text:
-                self.ledgers[topic, name] = text
-                self.add(label, topic, "ledger", name, "-", text, b"")
-
-    def add(self, label, topic, kind, name, version, text, data):
-        self.records.append(wirefmt.Record(label, topic, kind, name, version, text, data.hex() or "-"))
 
 
 def main():
@@ -163,7 +133,7 @@ def main():
     host, port = args.bookie.rsplit(":", 1)
     crash = (lambda: subprocess.run(args.crash, shell=True, check=True)) if args.crash else None
     for name in args.history:
-        camera = Camera(zk, Bookie(host, int(port)))
+        camera = PulsarCamera(zk, Bookie(host, int(port)))
         history.HISTORIES[name](history.Broker(args.url, args.admin, crash), camera.snapshot)
         wirefmt.write(os.path.join(args.out, name + ".txt"), camera.records, [f"history {name}, Pulsar 4.0.7"])
     zk.stop()

@@ -1,0 +1,30 @@
+// admin.h - the REST door: validate, call the broker, answer. Paths, bodies and codes are those of Pulsar's /admin/v2.
+#ifndef ADMIN_ADMIN_H
+#define ADMIN_ADMIN_H
+
+#include "broker/shard.h"
+
+struct ox_admin;
+
+// How the HTTP library's file descriptor is watched; supplied by the program, since watching is a port.
+struct ox_admin_poll {
+    void *(*start)(void *ctx, int fd, void (*readable)(void *arg), void *arg); // calls readable(arg) from the loop; returns a handle, NULL on failure
+    void (*stop)(void *handle);
+    void *ctx;
+};
+
+struct ox_admin_config {
+    struct ox_shard *shard;
+    const char *host;          // address to listen on, borrowed for the call
+    uint16_t port;             // 0: any
+    struct ox_admin_poll poll;
+};
+
+// Starts serving. Errors: ADDRESS_IN_USE, INVALID (host is not an address), IO.
+enum ox_err ox_admin_open(const struct ox_admin_config *config, struct ox_admin **ret) OX_CHECKED;
+// The real port.
+uint16_t ox_admin_port(const struct ox_admin *admin);
+// Stops serving, frees it. Requests in work are dropped when their broker operations end; call it after the shard has stopped.
+void ox_admin_close(struct ox_admin *admin);
+
+#endif

@@ -1,0 +1,228 @@
+// publish.c - sends: appending in order, receipts in order, memory in flight, recognising what is sent again.
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/crc32c.h"
+#include "base/mem.h"
+#include "broker/producer_int.h"
+#include "broker/resend.h"
+#include "broker/topic_int.h"
+
+#define POOL_MAX 4096u
+
+// ---- operations
+
+static void publish_done(struct ox_op *op);
+
+static struct publish *publish_new(struct ox_producer *p, const struct ox_send *send)
+{
+    struct ox_shard *sh = p->topic->shard;
+    struct ox_link *l = ox_list_pop_front(&sh->free_publishes);
+    struct publish *pub = l ? CONTAINER_OF(l, struct publish, link) : ox_malloc(sizeof *pub);
+    pub->topic = p->topic;
+    pub->producer = p;
+    pub->receipt = (struct ox_receipt){.pos = {-1, -1}, .sequence_id = send->sequence_id, .highest_sequence_id = send->highest_sequence_id};
+    pub->messages = send->messages;
+    pub->bytes = 0;
+    pub->over = false;
+    pub->link = (struct ox_link){0};
+    ox_topic_hold(pub->topic);
+    ox_op_init(&pub->append.op, sh->loop, publish_done, "topic.append");
+    ox_list_push_back(&p->publishes, &pub->link);
+    p->inflight++;
+    return pub;
+}
+
+static void publish_free(struct publish *pub)
+{
+    struct ox_topic *t = pub->topic;
+    struct ox_shard *sh = t->shard;
+    if (sh->free_publishes.count < POOL_MAX)
+        ox_list_push_back(&sh->free_publishes, &pub->link);
+    else
+        ox_free(pub);
+    ox_topic_put(t);
+}
+
+void publish_pool_free(struct ox_shard *sh)
+{
+    for (struct ox_link *l = ox_list_pop_front(&sh->free_publishes); l; l = ox_list_pop_front(&sh->free_publishes))
+        ox_free(CONTAINER_OF(l, struct publish, link));
+}
+
+void publishes_orphan(struct ox_producer *p)
+{
+    for (struct ox_link *l = ox_list_pop_front(&p->publishes); l; l = ox_list_pop_front(&p->publishes)) {
+        struct publish *pub = CONTAINER_OF(l, struct publish, link);
+        pub->producer = NULL;
+        if (pub->over)
+            publish_free(pub);
+    }
+    p->inflight = 0;
+}
+
+// Gives the outcomes that are known, as far as no earlier send is open.
+static void producer_answer(struct ox_producer *p)
+{
+    struct ox_link *l;
+    while ((l = ox_list_first(&p->publishes))) {
+        struct publish *pub = CONTAINER_OF(l, struct publish, link);
+        if (!pub->over)
+            return;
+        ox_list_remove(&p->publishes, l);
+        p->inflight--;
+        p->events->receipt(p, &pub->receipt);
+        publish_free(pub);
+    }
+}
+
+// ---- memory in flight
+
+static bool shard_is_over(const struct ox_shard *sh)
+{
+    return sh->inflight_bytes > sh->config.total_inflight_bytes;
+}
+
+static void publish_charge(struct publish *pub, uint64_t bytes)
+{
+    pub->bytes = bytes;
+    pub->topic->inflight_bytes += bytes;
+    pub->topic->shard->inflight_bytes += bytes;
+    pub->topic->inflight++;
+    pub->topic->appends++;
+}
+
+static void blocked_wake(struct ox_shard *sh)
+{
+    OX_LIST_EACH(&sh->blocked, l) {
+        struct ox_producer *p = CONTAINER_OF(l, struct ox_producer, blocked_link);
+        if (p->topic->inflight_bytes > sh->config.topic_inflight_bytes / 2 || sh->inflight_bytes > sh->config.total_inflight_bytes / 2)
+            continue;
+        ox_list_remove(&sh->blocked, l);
+        p->blocked = false;
+        p->events->unblocked(p);
+    }
+}
+
+static bool crosses(uint64_t before, uint64_t after, uint64_t mark)
+{
+    return before > mark && after <= mark;
+}
+
+static void publish_discharge(struct publish *pub)
+{
+    struct ox_topic *t = pub->topic;
+    struct ox_shard *sh = t->shard;
+    uint64_t topic_before = t->inflight_bytes, shard_before = sh->inflight_bytes;
+    OX_ASSERT(t->inflight > 0 && topic_before >= pub->bytes && shard_before >= pub->bytes);
+    t->inflight_bytes -= pub->bytes;
+    sh->inflight_bytes -= pub->bytes;
+    t->inflight--;
+    t->appends_done++;
+    if (crosses(topic_before, t->inflight_bytes, sh->config.topic_inflight_bytes / 2) ||
+        crosses(shard_before, sh->inflight_bytes, sh->config.total_inflight_bytes / 2))
+        blocked_wake(sh);
+}
+
+// ---- the outcome
+
+static void publish_stored(struct publish *pub)
+{
+    struct ox_topic *t = pub->topic;
+    struct ox_shard *sh = t->shard;
+    pub->receipt.pos = pub->append.pos;
+    pub->receipt.index = pub->append.index;
+    ox_rate_add(&t->in, pub->messages, pub->bytes);
+    sh->in_messages.value += pub->messages;
+    sh->in_bytes.value += (int64_t)pub->bytes;
+    if (pub->producer)
+        ox_rate_add(&pub->producer->in, pub->messages, pub->bytes);
+}
+
+static void publish_failed(struct publish *pub, enum ox_err err)
+{
+    pub->topic->shard->publish_errors.value++;
+    if (pub->producer)
+        pub->producer->failed = true;
+    topic_fail(pub->topic, err);
+}
+
+static void publish_done(struct ox_op *op)
+{
+    struct publish *pub = CONTAINER_OF(op, struct publish, append.op);
+    struct ox_topic *t = pub->topic;
+    bool stored = pub->bytes > 0;
+    ox_topic_hold(t);
+    pub->over = true;
+    if (op->err)
+        pub->receipt.err = op->err;
+    if (stored && op->err)
+        publish_failed(pub, op->err);
+    else if (stored)
+        publish_stored(pub);
+    if (stored)
+        publish_discharge(pub);
+    if (pub->producer)
+        producer_answer(pub->producer);
+    else
+        publish_free(pub);
+    if (!ox_list_empty(&t->drain_waiters))
+        producers_drained(t);
+    topic_quieter(t);
+    ox_topic_put(t);
+}
+
+// ---- sending
+
+// Answers a send without storing anything; the receipt waits for those of earlier sends.
+static void publish_answer(struct publish *pub, enum ox_err err)
+{
+    ox_op_begin(&pub->append.op);
+    ox_op_finish(&pub->append.op, err);
+}
+
+// Is it the re-send of a stored entry? The first one that is not ends the search for this producer.
+static bool publish_is_resend(struct ox_producer *p, const struct ox_send *send)
+{
+    struct ox_topic *t = p->topic;
+    struct ox_resend_key key = {p->name, strlen(p->name), send->sequence_id, send->crc, send->plain_len};
+    struct ox_pos pos;
+    if (!t->resend || !ox_resend_find(t->resend, &key, &pos)) {
+        p->resending = false;
+        return false;
+    }
+    struct publish *pub = publish_new(p, send);
+    pub->receipt.pos = pos;
+    t->resent++;
+    t->shard->resends.value++;
+    publish_answer(pub, OX_OK);
+    return true;
+}
+
+bool ox_producer_publish(struct ox_producer *p, const struct ox_send *send)
+{
+    OX_ASSERT(p->magic == PRODUCER_MAGIC);
+    struct ox_topic *t = p->topic;
+    struct ox_shard *sh = t->shard;
+    if (t->state != OX_TOPIC_OPEN || p->failed)
+        return true; // it will be told to reconnect, and sends again
+    if (p->resending && publish_is_resend(p, send))
+        return true;
+    struct publish *pub = publish_new(p, send);
+    publish_charge(pub, send->entry.len);
+    pub->append.body = send->entry;
+    pub->append.messages = send->messages;
+    ox_mledger_append(t->ml, &pub->append);
+    if (t->inflight_bytes <= sh->config.topic_inflight_bytes && !shard_is_over(sh))
+        return true;
+    if (!p->blocked)
+        ox_list_push_back(&sh->blocked, &p->blocked_link);
+    p->blocked = true;
+    return false;
+}
+
+void ox_producer_refuse(struct ox_producer *p, enum ox_err err, uint64_t sequence_id, uint64_t highest_sequence_id)
+{
+    struct ox_send send = {.sequence_id = sequence_id, .highest_sequence_id = highest_sequence_id};
+    publish_answer(publish_new(p, &send), err);
+}

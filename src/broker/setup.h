@@ -1,0 +1,18 @@
+// setup.h - the nodes that a cluster's first start makes, for this folder's own eyes.
+#ifndef BROKER_SETUP_H
+#define BROKER_SETUP_H
+
+#include "broker/shard.h"
+
+struct setup_node {
+    char *path, *value;
+};
+// All nodes in order, and how far the start has come.
+struct shard_setup {
+    struct setup_node nodes[16];
+    size_t count, at;
+};
+struct shard_setup *setup_new(const struct ox_broker_config *c);
+void setup_free(struct shard_setup *setup);
+
+#endif

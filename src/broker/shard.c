@@ -1,0 +1,244 @@
+// shard.c - a broker's loop: settings, start (first nodes, number of producer names), statistics, stop.
+#include "broker/shard.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "broker/setup.h"
+#include "broker/topic_int.h"
+
+void ox_broker_config_init(struct ox_broker_config *c)
+{
+    *c = (struct ox_broker_config){
+        .cluster = "standalone",
+        .service_url = "pulsar://127.0.0.1:6650",
+        .web_url = "http://127.0.0.1:8080",
+        .message_bytes_max = OX_MESSAGE_BYTES_MAX,
+        .bundles = 4,
+        .auto_topic_creation = true,
+        .default_partitions = 1,
+        .auto_subscription_creation = true,
+        .batch_index_acks = true,
+        .topic_inflight_bytes = OX_TOPIC_INFLIGHT_BYTES,
+        .total_inflight_bytes = OX_TOTAL_INFLIGHT_BYTES,
+        .resend_ns = 300 * OX_SEC,
+        .stats_interval_ns = 60 * OX_SEC,
+        .dispatch_entries_max = 100,
+        .dispatch_bytes_max = 1024 * 1024,
+        .probe_ns = 5 * OX_SEC,
+    };
+}
+
+const char *ox_shard_state_name(enum ox_shard_state state)
+{
+    static const char *const names[] = {
+#define OX_X(name) [OX_SHARD_##name] = #name,
+        OX_SHARD_STATES(OX_X)
+#undef OX_X
+    };
+    return names[state];
+}
+
+static void shard_set_state(struct ox_shard *sh, enum ox_shard_state to)
+{
+    static const unsigned allowed[] = {
+        [OX_SHARD_NEW] = 1u << OX_SHARD_STARTING,
+        [OX_SHARD_STARTING] = 1u << OX_SHARD_RUNNING | 1u << OX_SHARD_STOPPED,
+        [OX_SHARD_RUNNING] = 1u << OX_SHARD_STOPPING,
+        [OX_SHARD_STOPPING] = 1u << OX_SHARD_STOPPED,
+        [OX_SHARD_STOPPED] = 0,
+    };
+    OX_ASSERT(allowed[sh->state] & 1u << to);
+    ox_debug(sh->log, "shard.state", "from=%s to=%s", ox_shard_state_name(sh->state), ox_shard_state_name(to));
+    sh->state = to;
+}
+
+struct shard_metric {
+    size_t offset;
+    enum ox_metric_kind kind;
+    const char *name, *help;
+};
+#define METRIC(member, kind, name, help)                                                                               \
+    {                                                                                                                  \
+        offsetof(struct ox_shard, member), kind, name, help                                                            \
+    }
+static const struct shard_metric shard_metrics[] = {
+    METRIC(topics_count, OX_METRIC_GAUGE, "pulsar_broker_topics_count", "Loaded topics."),
+    METRIC(subscriptions_count, OX_METRIC_GAUGE, "pulsar_broker_subscriptions_count", "Subscriptions of loaded topics."),
+    METRIC(producers_count, OX_METRIC_GAUGE, "pulsar_broker_producers_count", "Connected producers."),
+    METRIC(consumers_count, OX_METRIC_GAUGE, "pulsar_broker_consumers_count", "Connected consumers."),
+    METRIC(in_messages, OX_METRIC_COUNTER, "pulsar_broker_in_messages_total", "Messages stored."),
+    METRIC(in_bytes, OX_METRIC_COUNTER, "pulsar_broker_in_bytes_total", "Bytes of messages stored."),
+    METRIC(out_messages, OX_METRIC_COUNTER, "pulsar_broker_out_messages_total", "Messages delivered."),
+    METRIC(out_bytes, OX_METRIC_COUNTER, "pulsar_broker_out_bytes_total", "Bytes of messages delivered."),
+    METRIC(publish_errors, OX_METRIC_COUNTER, "oxbow_broker_publish_errors_total", "Messages that could not be stored."),
+    METRIC(resends, OX_METRIC_COUNTER, "oxbow_broker_resends_total", "Messages sent again that were stored already."),
+    METRIC(topic_loads, OX_METRIC_COUNTER, "pulsar_topic_load_total", "Topics loaded."),
+    METRIC(topic_load_failures, OX_METRIC_COUNTER, "pulsar_topic_load_failed_total", "Topics that could not be loaded."),
+};
+
+static struct ox_metric *shard_metric(struct ox_shard *sh, const struct shard_metric *m)
+{
+    return (struct ox_metric *)(void *)((char *)sh + m->offset);
+}
+
+static void shard_tick(struct ox_timer *timer)
+{
+    struct ox_shard *sh = CONTAINER_OF(timer, struct ox_shard, tick);
+    uint64_t now = ox_now_ns(sh->loop);
+    double seconds = (double)(now - sh->tick_ns) / (double)OX_SEC;
+    OX_MAP_EACH(&sh->topics, n)
+        topic_tick(CONTAINER_OF(n, struct ox_topic, by_name), seconds);
+    sh->tick_ns = now;
+    ox_timer_start(&sh->tick, sh->config.stats_interval_ns);
+}
+
+void ox_shard_init(struct ox_shard *sh)
+{
+    sh->state = OX_SHARD_NEW;
+    ox_list_init(&sh->blocked);
+    ox_list_init(&sh->free_publishes);
+    ox_timer_init(&sh->tick, sh->loop, shard_tick);
+    for (size_t i = 0; i < OX_COUNT(shard_metrics); i++) {
+        const struct shard_metric *m = &shard_metrics[i];
+        ox_metric_init(shard_metric(sh, m), sh->metrics, m->kind, m->name, m->help, NULL);
+    }
+}
+
+// ---- start
+
+static ox_step start_node(struct ox_seq *s);
+static ox_step start_counter(struct ox_seq *s);
+static ox_step start_numbered(struct ox_seq *s);
+
+static ox_step start_node_put(struct ox_seq *s)
+{
+    struct ox_shard *sh = CONTAINER_OF(s, struct ox_shard, seq);
+    if (s->err == OX_OK)
+        ox_free(sh->put.path);
+    else if (s->err != OX_E_BAD_VERSION)
+        return OX_FINISH(s, s->err);
+    sh->setup->at++;
+    return OX_GOTO(s, start_node);
+}
+
+// One node after another: each is made only where it is missing.
+static ox_step start_node(struct ox_seq *s)
+{
+    struct ox_shard *sh = CONTAINER_OF(s, struct ox_shard, seq);
+    struct shard_setup *setup = sh->setup;
+    if (setup->at == setup->count)
+        return OX_GOTO(s, start_counter);
+    struct setup_node *node = &setup->nodes[setup->at];
+    ox_seq_bind(s, &sh->put.op, "setup.put");
+    ox_meta_put(sh->meta, &sh->put, node->path, ox_buf_static(node->value, strlen(node->value)), OX_META_ABSENT, 0);
+    return OX_WAIT(s, start_node_put);
+}
+
+static ox_step start_counter(struct ox_seq *s)
+{
+    struct ox_shard *sh = CONTAINER_OF(s, struct ox_shard, seq);
+    ox_seq_bind(s, &sh->put.op, "setup.producer_names");
+    ox_meta_put(sh->meta, &sh->put, "/counters/producer-name/-", ox_buf_empty(), OX_META_ABSENT, OX_META_EPHEMERAL | OX_META_SEQUENTIAL);
+    return OX_WAIT(s, start_numbered);
+}
+
+static ox_step start_numbered(struct ox_seq *s)
+{
+    struct ox_shard *sh = CONTAINER_OF(s, struct ox_shard, seq);
+    if (s->err)
+        return OX_FINISH(s, s->err);
+    const char *digits = strrchr(sh->put.path, '-');
+    int64_t number = 0;
+    enum ox_err err = digits ? ox_parse_i64(digits + 1, 0, INT64_MAX, &number) : OX_E_CORRUPT;
+    ox_free(sh->put.path);
+    sh->producer_epoch = (uint64_t)number;
+    return OX_FINISH(s, err);
+}
+
+static void start_done(struct ox_seq *s, enum ox_err err)
+{
+    struct ox_shard *sh = CONTAINER_OF(s, struct ox_shard, seq);
+    setup_free(sh->setup);
+    sh->setup = NULL;
+    shard_set_state(sh, err ? OX_SHARD_STOPPED : OX_SHARD_RUNNING);
+    if (err)
+        ox_error(sh->log, "shard.start.failed", "step=%s error=%s", s->step, ox_err_name(err));
+    else
+        ox_info(sh->log, "shard.started", "cluster=%s producer_epoch=%llu", sh->config.cluster, (unsigned long long)sh->producer_epoch);
+    sh->tick_ns = ox_now_ns(sh->loop);
+    if (!err)
+        ox_timer_start(&sh->tick, sh->config.stats_interval_ns);
+    ox_op_finish(sh->user_op, err);
+}
+
+void ox_shard_start(struct ox_shard *sh, struct ox_op *op)
+{
+    ox_op_begin(op);
+    shard_set_state(sh, OX_SHARD_STARTING);
+    sh->user_op = op;
+    sh->setup = setup_new(&sh->config);
+    ox_seq_start(&sh->seq, sh->loop, "shard.start", start_node, start_done);
+}
+
+// ---- stop
+
+static ox_step stop_topic(struct ox_seq *s);
+
+static ox_step stop_topic_closed(struct ox_seq *s)
+{
+    struct ox_shard *sh = CONTAINER_OF(s, struct ox_shard, seq);
+    if (s->err && !sh->stop_err)
+        sh->stop_err = s->err;
+    return OX_GOTO(s, stop_topic);
+}
+
+// All topics begin to close at once; they are waited for one after another.
+static ox_step stop_topic(struct ox_seq *s)
+{
+    struct ox_shard *sh = CONTAINER_OF(s, struct ox_shard, seq);
+    struct ox_map_node *n = ox_map_first(&sh->topics);
+    if (!n)
+        return OX_FINISH(s, OX_OK);
+    ox_seq_bind(s, &sh->step, "topic.close");
+    topic_close(CONTAINER_OF(n, struct ox_topic, by_name), &sh->step, OX_E_TOPIC_FENCED);
+    return OX_WAIT(s, stop_topic_closed);
+}
+
+static ox_step stop_begin(struct ox_seq *s)
+{
+    struct ox_shard *sh = CONTAINER_OF(s, struct ox_shard, seq);
+    OX_MAP_EACH(&sh->topics, n)
+        topic_close(CONTAINER_OF(n, struct ox_topic, by_name), NULL, OX_E_TOPIC_FENCED);
+    return OX_GOTO(s, stop_topic);
+}
+
+static void stop_done(struct ox_seq *s, enum ox_err err)
+{
+    struct ox_shard *sh = CONTAINER_OF(s, struct ox_shard, seq);
+    (void)err;
+    shard_set_state(sh, OX_SHARD_STOPPED);
+    ox_op_finish(sh->user_op, sh->stop_err);
+}
+
+void ox_shard_stop(struct ox_shard *sh, struct ox_op *op)
+{
+    ox_op_begin(op);
+    shard_set_state(sh, OX_SHARD_STOPPING);
+    ox_timer_stop(&sh->tick);
+    sh->user_op = op;
+    sh->stop_err = OX_OK;
+    ox_seq_start(&sh->seq, sh->loop, "shard.stop", stop_begin, stop_done);
+}
+
+void ox_shard_fini(struct ox_shard *sh)
+{
+    OX_ASSERT(sh->state == OX_SHARD_NEW || sh->state == OX_SHARD_STOPPED);
+    OX_ASSERT(ox_map_count(&sh->topics) == 0);
+    publish_pool_free(sh);
+    ox_timer_stop(&sh->tick);
+    for (size_t i = 0; i < OX_COUNT(shard_metrics); i++)
+        ox_metric_fini(shard_metric(sh, &shard_metrics[i]));
+}

@@ -1,0 +1,56 @@
+// stats.c - figures of topics and subscriptions, and the end of a statistics interval.
+#include "broker/producer.h"
+#include "broker/resend.h"
+#include "broker/subscription_int.h"
+#include "broker/topic_int.h"
+
+void ox_subscription_stats(const struct ox_subscription *s, struct ox_subscription_stats *ret)
+{
+    *ret = (struct ox_subscription_stats){.consumers = s->consumers.count};
+    const struct ox_cursor *c = s->cursor;
+    if (!c || !s->topic->ml)
+        return;
+    ret->backlog_entries = ox_cursor_backlog(c);
+    ret->backlog_bytes = ox_ml_bytes_between(s->topic->ml, c->mark_delete, s->topic->ml->last);
+    ret->mark_delete = c->mark_delete;
+    ret->read = c->read;
+    uint64_t behind = ox_ml_count(s->topic->ml, c->mark_delete, ox_ml_prev(s->topic->ml, c->read));
+    ret->unacked = s->consumers.count && behind > c->acked_behind ? behind - c->acked_behind : 0;
+}
+
+void ox_topic_stats(const struct ox_topic *t, struct ox_topic_stats *ret)
+{
+    *ret = (struct ox_topic_stats){.producers = t->producers.count,
+                                   .subscriptions = ox_map_count(&t->subscriptions),
+                                   .inflight_bytes = t->inflight_bytes,
+                                   .mean_message_bytes = ox_rate_mean_bytes(&t->in)};
+    if (!t->ml)
+        return;
+    ret->storage_bytes = t->ml->total_bytes;
+    ret->entries = t->ml->total_entries;
+    OX_MAP_EACH(&t->subscriptions, n) {
+        struct ox_subscription_stats one;
+        ox_subscription_stats(SUBSCRIPTION_OF(n), &one);
+        ret->consumers += one.consumers;
+        ret->backlog_entries = OX_MAX(ret->backlog_entries, one.backlog_entries);
+        ret->backlog_bytes = OX_MAX(ret->backlog_bytes, one.backlog_bytes);
+    }
+}
+
+static void subscription_tick(struct ox_subscription *s, double seconds)
+{
+    ox_rate_tick(&s->out, seconds);
+    OX_LIST_EACH(&s->consumers, l)
+        ox_rate_tick(&CONTAINER_OF(l, struct ox_consumer, link)->out, seconds);
+}
+
+void topic_tick(struct ox_topic *t, double seconds)
+{
+    ox_rate_tick(&t->in, seconds);
+    ox_rate_tick(&t->out, seconds);
+    ox_resend_expire(t);
+    OX_LIST_EACH(&t->producers, l)
+        ox_rate_tick(&CONTAINER_OF(l, struct ox_producer, link)->in, seconds);
+    OX_MAP_EACH(&t->subscriptions, n)
+        subscription_tick(SUBSCRIPTION_OF(n), seconds);
+}

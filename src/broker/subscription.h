@@ -1,0 +1,57 @@
+// subscription.h - a subscription: its cursor, its consumers, the batches that are partly acknowledged.
+#ifndef BROKER_SUBSCRIPTION_H
+#define BROKER_SUBSCRIPTION_H
+
+#include "broker/batch_acks.h"
+#include "broker/consumer.h"
+#include "broker/dispatcher.h"
+
+#define OX_SUB_STATES(X)                                                                                               \
+    X(OPENING)  /* its cursor is being opened; users wait */                                                           \
+    X(OPEN)     /* serves */                                                                                           \
+    X(SEEKING)  /* the cursor is being moved; consumers wait to attach */                                              \
+    X(REMOVING) /* the cursor is being removed or closed */                                                            \
+    X(GONE)
+enum ox_sub_state {
+#define OX_X(name) OX_SUBSCRIPTION_##name,
+    OX_SUB_STATES(OX_X)
+#undef OX_X
+};
+
+// Members are read-only outside this folder.
+struct ox_subscription {
+    uint32_t magic;
+    struct ox_topic *topic;
+    char *name;
+    enum ox_sub_state state;
+    enum ox_sub_type type;          // of its consumers; Exclusive until there was one
+    bool durable;
+    struct ox_cursor *cursor;       // NULL while OPENING
+    struct ox_list consumers;       // of struct ox_consumer, link
+    struct ox_dispatcher *dispatcher;
+    struct ox_batch_acks batch_acks;
+    struct ox_rate out;             // of all consumers, past ones too
+    uint64_t last_consumed_ms, last_acked_ms, last_flow_ms;
+    struct ox_map_node by_name;     // private: in topic->subscriptions
+    struct ox_list waiters;         // private: ox_subscribe waiting for OPEN
+    struct ox_seq seq;              // private: removing a non-durable one
+    struct ox_op step;          // private
+};
+
+// The subscription of a name, or NULL.
+struct ox_subscription *ox_subscription_find(struct ox_topic *t, const char *name);
+
+// The figures of a subscription.
+struct ox_subscription_stats {
+    uint64_t backlog_entries, backlog_bytes; // not acknowledged
+    uint64_t unacked;                        // entries delivered and not acknowledged
+    size_t consumers;
+    struct ox_pos mark_delete, read;
+};
+void ox_subscription_stats(const struct ox_subscription *s, struct ox_subscription_stats *ret);
+// "Exclusive", "Shared", "Failover", "Key_Shared".
+const char *ox_sub_type_name(enum ox_sub_type type);
+// The state's name.
+const char *ox_sub_state_name(enum ox_sub_state state);
+
+#endif

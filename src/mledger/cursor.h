@@ -1,0 +1,98 @@
+// cursor.h - a cursor: how far a subscription has acknowledged a log, kept in Pulsar's formats.
+#ifndef MLEDGER_CURSOR_H
+#define MLEDGER_CURSOR_H
+
+#include "base/ranges.h"
+#include "mledger/mledger.h"
+
+// States of a cursor's store.
+#define OX_CURSOR_STATES(X)                                                                                            \
+    X(NO_LEDGER)   /* the position is in the node; the first persisted move makes a ledger */                          \
+    X(SWITCHING)   /* a new cursor ledger is being made, moves wait */                                                 \
+    X(OPEN)        /* moves are appended to the cursor ledger */                                                       \
+    X(CLOSING)     /* the last position is being written */                                                            \
+    X(CLOSED)
+enum ox_cursor_state {
+#define OX_X(name) OX_CURSOR_##name,
+    OX_CURSOR_STATES(OX_X)
+#undef OX_X
+};
+
+// Acknowledged entries of one ledger behind the mark-delete position.
+struct ox_cursor_holes {
+    int64_t ledger;
+    struct ox_ranges acked;
+};
+
+// A cursor. Members are read-only outside this folder.
+struct ox_cursor {
+    struct ox_mledger *ml;
+    char *name;                     // as the client gave it
+    bool durable;                   // false: a reader's, nothing is stored
+    enum ox_cursor_state state;
+    struct ox_pos mark_delete;      // all up to it is acknowledged
+    struct ox_pos read;             // the next entry to read
+    struct ox_cursor_holes *holes;  // by ledger, ascending: acknowledged entries behind mark_delete
+    size_t hole_count, hole_cap;
+    uint64_t acked_behind;          // entries in holes
+    struct ox_kv properties;        // cursor properties (subscription properties)
+    uint64_t last_active_ms;
+    int64_t cursor_ledger;          // -1: none
+    uint64_t ack_epoch;             // rises with every reset; late answers are recognised by it
+    struct ox_link link;            // private: in ml->cursors
+    void *impl;                     // private: struct cursor_impl
+};
+
+// Opens a cursor, making it if there is none. A durable one that exists keeps its position. start: the mark-delete position of a new one (clamped); properties may be NULL.
+struct ox_cursor_open {
+    struct ox_op op;          // Errors: those of the stores, FENCED
+    struct ox_cursor *cursor; // result
+    bool created;             // result
+    void *private_;
+};
+void ox_cursor_open(struct ox_mledger *ml, struct ox_cursor_open *op, const char *name, bool durable, struct ox_pos start, const struct ox_kv *properties);
+// The open cursor of a name, or NULL.
+struct ox_cursor *ox_cursor_find(struct ox_mledger *ml, const char *name);
+
+// An acknowledgement whose outcome somebody waits for; NULL where nobody does (durable within mark_delete_interval_ns).
+// op OK: the store holds it (non-durable cursors: at once). Errors: FENCED, those of the stores.
+struct ox_cursor_ack {
+    struct ox_op op;
+    uint64_t version;    // private
+    struct ox_link link; // private
+};
+// Cumulative: everything up to p is acknowledged. Going back, or beyond the last entry, has no effect (OK, as Pulsar answers).
+void ox_cursor_mark_delete(struct ox_cursor *c, struct ox_cursor_ack *ack, struct ox_pos p);
+// Single entries; ones acknowledged already, or that do not exist, have no effect. Ranges join and move mark_delete.
+void ox_cursor_delete(struct ox_cursor *c, struct ox_cursor_ack *ack, const struct ox_pos *positions, size_t count);
+// True if an entry is acknowledged.
+bool ox_cursor_is_deleted(const struct ox_cursor *c, struct ox_pos p);
+// Entries not acknowledged yet.
+uint64_t ox_cursor_backlog(const struct ox_cursor *c);
+
+// The next entries that are not acknowledged; waits while there are none (cancel ends it: CANCELED). One at a time a cursor. Moves cursor->read.
+struct ox_cursor_read {
+    struct ox_op op;
+    uint32_t entries_max;     // in
+    uint64_t bytes_max;       // in
+    struct ox_entry *entries; // result: the caller's, ox_cursor_read_fini
+    size_t count;             // result, >= 1 on OK
+    struct ox_cursor *cursor; // private
+    struct ox_ml_read read;   // private
+    struct ox_ml_waiter waiter; // private
+    uint64_t epoch;           // private
+};
+void ox_cursor_read(struct ox_cursor *c, struct ox_cursor_read *r);
+void ox_cursor_read_fini(struct ox_cursor_read *r);
+// The read position goes back to the first entry that isn't acknowledged. A read in flight is thrown away and started anew from there.
+void ox_cursor_rewind(struct ox_cursor *c);
+// Seeks: mark_delete = p (clamped), holes forgotten, read right behind it; stored before op finishes.
+void ox_cursor_reset(struct ox_cursor *c, struct ox_op *op, struct ox_pos p);
+// Replaces the subscription properties in the node.
+void ox_cursor_set_properties(struct ox_cursor *c, struct ox_op *op, const struct ox_kv *properties);
+// Stores the position (into the node where it fits), frees the cursor. Reads must not be pending.
+void ox_cursor_close(struct ox_cursor *c, struct ox_op *op);
+// Deletes the cursor: node first, then its ledger; frees it.
+void ox_cursor_remove(struct ox_cursor *c, struct ox_op *op);
+
+#endif

@@ -1,0 +1,572 @@
+// cursor_store.c - making positions durable: one flush at a time into the cursor ledger or the node; closing; removal.
+#include "mledger/cursor_impl.h"
+
+static void cursor_job_done(struct ox_seq *s, enum ox_err err);
+static ox_step cursor_flush_start(struct ox_seq *s);
+static ox_step cursor_close_start(struct ox_seq *s);
+static ox_step cursor_remove_start(struct ox_seq *s);
+
+static struct cursor_impl *cursor_of(struct ox_seq *s)
+{
+    return CONTAINER_OF(s, struct cursor_impl, seq);
+}
+
+static struct ox_ml_factory *cursor_factory(const struct cursor_impl *impl)
+{
+    return impl->cursor->ml->factory;
+}
+
+static void cursor_set_state(struct ox_cursor *c, enum ox_cursor_state state)
+{
+    static const uint8_t allowed[] = {
+        [OX_CURSOR_NO_LEDGER] = 1 << OX_CURSOR_SWITCHING | 1 << OX_CURSOR_CLOSING,
+        [OX_CURSOR_SWITCHING] = 1 << OX_CURSOR_OPEN | 1 << OX_CURSOR_NO_LEDGER | 1 << OX_CURSOR_CLOSING,
+        [OX_CURSOR_OPEN] = 1 << OX_CURSOR_SWITCHING | 1 << OX_CURSOR_NO_LEDGER | 1 << OX_CURSOR_CLOSING,
+        [OX_CURSOR_CLOSING] = 1 << OX_CURSOR_CLOSED,
+        [OX_CURSOR_CLOSED] = 0,
+    };
+    static const char *const names[] = {
+#define OX_X(name) #name,
+        OX_CURSOR_STATES(OX_X)
+#undef OX_X
+    };
+    if (c->state == state || (c->state == OX_CURSOR_CLOSING && state != OX_CURSOR_CLOSED))
+        return; // the last flush of a cursor that ends may still change its ledger
+    OX_ASSERT(allowed[c->state] & 1 << state);
+    ox_debug(c->ml->factory->log, "cursor.state", "log=%s cursor=%s from=%s to=%s", c->ml->name, c->name, names[c->state],
+             names[state]);
+    c->state = state;
+}
+
+void cursor_answer(struct ox_cursor *c, enum ox_err err)
+{
+    struct cursor_impl *impl = cursor_impl(c);
+    OX_LIST_EACH(&impl->acks, link)
+    {
+        struct ox_cursor_ack *ack = CONTAINER_OF(link, struct ox_cursor_ack, link);
+        if (err == OX_OK && ack->version > impl->stored_version)
+            return;
+        ox_list_remove(&impl->acks, link);
+        ox_op_finish(&ack->op, err);
+    }
+}
+
+static void cursor_start(struct cursor_impl *impl, enum cursor_job job, const char *name, ox_step_fn first)
+{
+    impl->job = job;
+    ox_seq_start(&impl->seq, cursor_factory(impl)->loop, name, first, cursor_job_done);
+}
+
+// When the next flush may start: acks with a request within ack_flush_ns of the last one, others within mark_delete_interval_ns.
+static uint64_t cursor_due_ns(const struct cursor_impl *impl)
+{
+    const struct ox_ml_settings *settings = &cursor_factory(impl)->settings;
+    if (impl->acks.count >= settings->ack_flush_count)
+        return 0;
+    uint64_t wait = ox_list_empty(&impl->acks) ? settings->mark_delete_interval_ns : settings->ack_flush_ns;
+    return impl->flushed_ns ? impl->flushed_ns + wait : 0;
+}
+
+void cursor_schedule(struct ox_cursor *c)
+{
+    struct cursor_impl *impl = cursor_impl(c);
+    bool dirty = impl->version != impl->stored_version || impl->properties_dirty;
+    if (!c->durable || impl->job != CURSOR_JOB_NONE || !dirty || impl->failed != OX_OK)
+        return;
+    uint64_t now = ox_now_ns(cursor_factory(impl)->loop), due = cursor_due_ns(impl);
+    if (due > now) {
+        ox_timer_start(&impl->timer, due - now);
+        return;
+    }
+    ox_timer_stop(&impl->timer);
+    cursor_start(impl, CURSOR_JOB_FLUSH, "cursor.flush", cursor_flush_start);
+}
+
+// The store has lost us, or has shut down: nothing more is written and every ack ends.
+static void cursor_fail(struct cursor_impl *impl, enum ox_err err)
+{
+    if (impl->failed == OX_OK) {
+        impl->failed = err;
+        ox_warn(cursor_factory(impl)->log, "cursor.failed", "log=%s cursor=%s error=%s", impl->cursor->ml->name, impl->cursor->name,
+                ox_err_name(err));
+    }
+    ox_timer_stop(&impl->timer);
+    cursor_answer(impl->cursor, err);
+}
+
+// Begins a flush of what is known now.
+static void cursor_snapshot(struct cursor_impl *impl)
+{
+    impl->flushing_version = impl->version;
+    impl->flushed_ns = ox_now_ns(cursor_factory(impl)->loop);
+    ox_buf_unref(&impl->record);
+    impl->record = cursor_pack_position(impl->cursor, impl->cursor->mark_delete);
+    impl->record_pos = impl->cursor->mark_delete;
+    cursor_factory(impl)->cursor_flushes.value++;
+}
+
+// The snapshot is durable.
+static void cursor_stored(struct cursor_impl *impl)
+{
+    ox_buf_unref(&impl->record);
+    impl->stored_pos = impl->record_pos;
+    impl->stored_version = impl->flushing_version;
+    cursor_answer(impl->cursor, OX_OK);
+}
+
+// ---- the node -------------------------------------------------------------------------------------------------------
+
+static ox_step cursor_node_put(struct ox_seq *s);
+static ox_step cursor_node_written(struct ox_seq *s);
+
+// Writes impl->node_value; goes on in cursor_node_written, then by what the job is.
+static ox_step cursor_write_node(struct ox_seq *s, struct ox_buf give_value)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    impl->properties_dirty = false;
+    ox_buf_unref(&impl->node_writing);
+    impl->node_writing = give_value;
+    return OX_GOTO(s, cursor_node_put);
+}
+
+static ox_step cursor_node_put(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    ox_seq_bind(s, &impl->put.op, "cursor.node");
+    ox_meta_put(cursor_factory(impl)->meta, &impl->put, impl->path, impl->node_writing, impl->node_version, 0);
+    return OX_WAIT(s, cursor_node_written);
+}
+
+static ox_step cursor_node_reread(struct ox_seq *s);
+static ox_step cursor_after_node(struct ox_seq *s);
+
+static ox_step cursor_node_written(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    if (s->err == OX_OK) {
+        ox_free(impl->put.path);
+        impl->put.path = NULL;
+        impl->node_version = impl->put.stat.version;
+        return OX_GOTO(s, cursor_after_node);
+    }
+    if (s->err == OX_E_UNKNOWN_OUTCOME || s->err == OX_E_BAD_VERSION) {
+        ox_seq_bind(s, &impl->get.op, "cursor.node.reread");
+        ox_meta_get(cursor_factory(impl)->meta, &impl->get, impl->path);
+        return OX_WAIT(s, cursor_node_reread);
+    }
+    return OX_FINISH(s, s->err);
+}
+
+// What became of a put whose outcome is unknown: our very bytes at the next version = it happened; the old version = it did not; else somebody else owns the cursor.
+static ox_step cursor_node_reread(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    if (s->err == OX_E_NOT_FOUND && impl->node_version == OX_META_ABSENT)
+        return OX_GOTO(s, cursor_node_put);
+    if (s->err != OX_OK)
+        return OX_FINISH(s, s->err == OX_E_NOT_FOUND ? OX_E_FENCED : s->err);
+    bool ours = ox_buf_equal(impl->get.value, impl->node_writing) && impl->get.stat.version == impl->node_version + 1;
+    ox_buf_unref(&impl->get.value);
+    if (ours) {
+        impl->node_version = impl->get.stat.version;
+        return OX_GOTO(s, cursor_after_node);
+    }
+    return impl->get.stat.version == impl->node_version ? OX_GOTO(s, cursor_node_put) : OX_FINISH(s, OX_E_FENCED);
+}
+
+// ---- a flush --------------------------------------------------------------------------------------------------------
+
+static ox_step cursor_append_record(struct ox_seq *s);
+static ox_step cursor_new_ledger(struct ox_seq *s);
+
+static bool cursor_ledger_is_full(const struct cursor_impl *impl)
+{
+    const struct ox_ml_settings *settings = &cursor_factory(impl)->settings;
+    return (uint64_t)impl->next_entry >= settings->cursor_entries_max ||
+           ox_now_ns(cursor_factory(impl)->loop) - impl->ledger_since_ns >= settings->cursor_rollover_ns;
+}
+
+static ox_step cursor_flush_start(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    impl->flushed_ns = ox_now_ns(s->loop);
+    if (impl->properties_dirty && impl->where.id < 0) {
+        cursor_snapshot(impl);
+        return cursor_write_node(s, cursor_pack_node(impl->cursor, true, impl->where, impl->record_pos));
+    }
+    if (!impl->handle || cursor_ledger_is_full(impl)) {
+        cursor_set_state(impl->cursor, OX_CURSOR_SWITCHING);
+        return OX_GOTO(s, cursor_new_ledger);
+    }
+    cursor_snapshot(impl);
+    if (impl->properties_dirty)
+        return cursor_write_node(s, cursor_pack_node(impl->cursor, false, impl->where, impl->stored_pos));
+    return OX_GOTO(s, cursor_append_record);
+}
+
+static ox_step cursor_new_ledger_made(struct ox_seq *s);
+static ox_step cursor_first_entry_written(struct ox_seq *s);
+static ox_step cursor_move_written(struct ox_seq *s);
+
+static ox_step cursor_new_ledger(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    struct ox_kv custom = {0};
+    cursor_custom(impl->cursor, &custom);
+    ox_seq_bind(s, &impl->create.op, "cursor.ledger.create");
+    ox_router_create(cursor_factory(impl)->router, &impl->create, -1, &custom);
+    ox_kv_fini(&custom);
+    return OX_WAIT(s, cursor_new_ledger_made);
+}
+
+static ox_step cursor_into_node(struct ox_seq *s);
+
+static void cursor_append(struct ox_seq *s, struct ox_ledger *ledger, int64_t entry, struct ox_buf bytes)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    ox_seq_bind(s, &impl->append.op, "cursor.ledger.append");
+    impl->append.entry = entry;
+    impl->append.parts[0] = bytes;
+    impl->append.part_count = 1;
+    ox_ledger_append(ledger, &impl->append);
+}
+
+// As in Pulsar, the first entry is the position before this move with the ranges known now; the move follows. The node names the ledger only when it holds both:
+// a ledger that the node names never says less than the node did.
+static ox_step cursor_new_ledger_made(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    if (s->err != OX_OK)
+        return OX_GOTO(s, cursor_into_node);
+    OX_CRASHPOINT(s->loop, "cursor.after_create");
+    impl->new_handle = impl->create.ledger;
+    impl->new_where = impl->create.location;
+    ox_buf_unref(&impl->first_record);
+    impl->first_record = cursor_pack_position(impl->cursor, impl->stored_pos);
+    cursor_append(s, impl->new_handle, 0, impl->first_record);
+    return OX_WAIT(s, cursor_first_entry_written);
+}
+
+static ox_step cursor_first_entry_written(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    if (s->err != OX_OK)
+        return OX_GOTO(s, cursor_into_node);
+    OX_CRASHPOINT(s->loop, "cursor.after_first_entry");
+    ox_buf_unref(&impl->first_record);
+    cursor_snapshot(impl);
+    cursor_append(s, impl->new_handle, 1, impl->record);
+    return OX_WAIT(s, cursor_move_written);
+}
+
+static ox_step cursor_move_written(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    if (s->err != OX_OK)
+        return OX_GOTO(s, cursor_into_node);
+    OX_CRASHPOINT(s->loop, "cursor.after_move");
+    return cursor_write_node(s, cursor_pack_node(impl->cursor, false, impl->new_where, impl->stored_pos));
+}
+
+// Forgets the ledger that was being made or had failed; an unrecorded one is found by the sweep for orphans.
+static void cursor_drop_handles(struct cursor_impl *impl)
+{
+    if (impl->new_handle)
+        ox_ledger_release(impl->new_handle);
+    if (impl->handle)
+        ox_ledger_release(impl->handle);
+    impl->new_handle = impl->handle = NULL;
+}
+
+// A cursor ledger can't be written: the position goes into the node, a new ledger is tried at the next flush.
+static ox_step cursor_into_node(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    enum ox_err why = s->err;
+    cursor_drop_handles(impl);
+    cursor_set_state(impl->cursor, OX_CURSOR_NO_LEDGER);
+    if (why == OX_E_SHUTDOWN || !cursor_fits_node(impl->cursor))
+        return OX_FINISH(s, why);
+    ox_warn(cursor_factory(impl)->log, "cursor.into_node", "log=%s cursor=%s error=%s", impl->cursor->ml->name, impl->cursor->name,
+            ox_err_name(why));
+    cursor_snapshot(impl);
+    return cursor_write_node(s, cursor_pack_node(impl->cursor, true, impl->where, impl->record_pos));
+}
+
+static ox_step cursor_drop_old(struct ox_seq *s);
+
+// Takes the ledger that the node now names as the current one and notes the one it replaces.
+static void cursor_take_ledger(struct cursor_impl *impl)
+{
+    impl->is_dropping = impl->where.id >= 0;
+    impl->dropping = impl->where;
+    if (impl->handle)
+        ox_ledger_release(impl->handle);
+    impl->handle = impl->new_handle;
+    impl->where = impl->new_where;
+    impl->new_handle = NULL;
+    impl->next_entry = 2;
+    impl->ledger_since_ns = ox_now_ns(cursor_factory(impl)->loop);
+    impl->cursor->cursor_ledger = impl->where.id;
+    cursor_set_state(impl->cursor, OX_CURSOR_OPEN);
+}
+
+// The node holds the whole position; the ledger that it named before is of no use.
+static void cursor_node_holds_all(struct cursor_impl *impl)
+{
+    impl->is_dropping = impl->where.id >= 0;
+    impl->dropping = impl->where;
+    cursor_drop_handles(impl);
+    impl->where.id = impl->where.physical = -1;
+    impl->cursor->cursor_ledger = -1;
+    cursor_stored(impl);
+}
+
+static ox_step cursor_after_node(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    ox_buf_unref(&impl->node_value);
+    impl->node_value = ox_buf_ref(impl->node_writing);
+    OX_CRASHPOINT(s->loop, "cursor.after_node");
+    if (impl->new_handle) {
+        cursor_take_ledger(impl);
+        cursor_stored(impl);
+        return OX_GOTO(s, cursor_drop_old);
+    }
+    if (impl->job == CURSOR_JOB_FLUSH && impl->handle)
+        return OX_GOTO(s, cursor_append_record); // the node had new properties, the position goes into the ledger
+    cursor_node_holds_all(impl);
+    return OX_GOTO(s, cursor_drop_old);
+}
+
+static ox_step cursor_record_written(struct ox_seq *s);
+
+static ox_step cursor_append_record(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    cursor_append(s, impl->handle, impl->next_entry++, impl->record);
+    return OX_WAIT(s, cursor_record_written);
+}
+
+static ox_step cursor_record_written(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    if (s->err != OX_OK)
+        return OX_GOTO(s, cursor_into_node);
+    OX_CRASHPOINT(s->loop, "cursor.after_append");
+    cursor_stored(impl);
+    return OX_GOTO(s, cursor_drop_old);
+}
+
+static ox_step cursor_old_dropped(struct ox_seq *s);
+
+// Deletes the ledger that the node does not name any more. A failure leaves it to the sweep for orphans.
+static ox_step cursor_drop_old(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    if (!impl->is_dropping)
+        return OX_FINISH(s, OX_OK);
+    impl->is_dropping = false;
+    struct ox_kv owner = {0};
+    cursor_custom(impl->cursor, &owner);
+    ox_seq_bind(s, &impl->delete_ledger.op, "cursor.ledger.delete");
+    ox_router_delete(cursor_factory(impl)->router, &impl->delete_ledger, impl->dropping, &owner);
+    ox_kv_fini(&owner);
+    return OX_WAIT(s, cursor_old_dropped);
+}
+
+static ox_step cursor_old_dropped(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    if (s->err != OX_OK && s->err != OX_E_NO_LEDGER && s->err != OX_E_SHUTDOWN)
+        ox_warn(cursor_factory(impl)->log, "cursor.ledger.left", "log=%s cursor=%s ledger=%lld error=%s", impl->cursor->ml->name,
+                impl->cursor->name, (long long)impl->dropping.id, ox_err_name(s->err));
+    return OX_FINISH(s, OX_OK);
+}
+
+// ---- closing and removal --------------------------------------------------------------------------------------------
+
+static ox_step cursor_close_start(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    struct ox_cursor *c = impl->cursor;
+    bool dirty = impl->version != impl->stored_version || impl->properties_dirty || impl->node_stale;
+    bool fits = cursor_fits_node(c);
+    if (!c->durable || impl->failed != OX_OK || (!dirty && (impl->where.id < 0 || !fits)))
+        return OX_FINISH(s, impl->failed);
+    if (!fits && !impl->handle)
+        return OX_GOTO(s, cursor_new_ledger);
+    cursor_snapshot(impl);
+    if (!fits)
+        return OX_GOTO(s, cursor_append_record);
+    return cursor_write_node(s, cursor_pack_node(c, true, impl->where, impl->record_pos));
+}
+
+static ox_step cursor_removed_node(struct ox_seq *s);
+
+static ox_step cursor_remove_start(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    if (!impl->cursor->durable)
+        return OX_FINISH(s, OX_OK);
+    cursor_drop_handles(impl);
+    ox_seq_bind(s, &impl->del.op, "cursor.node.delete");
+    ox_meta_del(cursor_factory(impl)->meta, &impl->del, impl->path, impl->node_version);
+    return OX_WAIT(s, cursor_removed_node);
+}
+
+static ox_step cursor_removed_node(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    if (s->err == OX_E_UNKNOWN_OUTCOME)
+        return OX_GOTO(s, cursor_remove_start);
+    if (s->err != OX_OK && s->err != OX_E_NOT_FOUND)
+        return OX_FINISH(s, s->err);
+    OX_CRASHPOINT(s->loop, "cursor.after_remove");
+    impl->is_dropping = impl->where.id >= 0;
+    impl->dropping = impl->where;
+    return OX_GOTO(s, cursor_drop_old);
+}
+
+static void cursor_end(struct cursor_impl *impl, enum ox_err err)
+{
+    struct ox_op *op = impl->ending;
+    cursor_answer(impl->cursor, err == OX_OK ? OX_E_CLOSED : err);
+    cursor_set_state(impl->cursor, OX_CURSOR_CLOSED);
+    cursor_free(impl->cursor);
+    ox_op_finish(op, err);
+}
+
+// The node of a new cursor is written, or could not be.
+static void cursor_created(struct cursor_impl *impl, enum ox_err err)
+{
+    struct ox_cursor_open *open = impl->creating;
+    impl->creating = NULL;
+    if (err != OX_OK) {
+        cursor_answer(impl->cursor, err);
+        cursor_free(impl->cursor);
+    } else {
+        open->cursor = impl->cursor;
+        open->created = true;
+        cursor_schedule(impl->cursor);
+    }
+    ox_op_finish(&open->op, err);
+}
+
+static void cursor_start_end(struct cursor_impl *impl)
+{
+    if (impl->unloading)
+        cursor_start(impl, CURSOR_JOB_REMOVE, "cursor.remove", cursor_remove_start);
+    else
+        cursor_start(impl, CURSOR_JOB_CLOSE, "cursor.close", cursor_close_start);
+}
+
+// A flush that failed: whoever waits is told; what is not durable is tried again, unless the store has lost us.
+static void cursor_flush_failed(struct cursor_impl *impl, enum ox_err err)
+{
+    if (impl->new_handle) {
+        ox_ledger_release(impl->new_handle);
+        impl->new_handle = NULL;
+    }
+    if (!impl->handle)
+        cursor_set_state(impl->cursor, OX_CURSOR_NO_LEDGER);
+    if (err == OX_E_FENCED || err == OX_E_SHUTDOWN || err == OX_E_SESSION_EXPIRED)
+        cursor_fail(impl, err);
+    else
+        cursor_answer(impl->cursor, err);
+}
+
+// What was asked for while another job ran starts now.
+static void cursor_job_done(struct ox_seq *s, enum ox_err err)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    enum cursor_job done = impl->job;
+    impl->job = CURSOR_JOB_NONE;
+    if (done == CURSOR_JOB_CREATE) {
+        cursor_created(impl, err);
+        return;
+    }
+    if (done != CURSOR_JOB_FLUSH) {
+        cursor_end(impl, err);
+        return;
+    }
+    if (err != OX_OK)
+        cursor_flush_failed(impl, err);
+    if (impl->ending)
+        cursor_start_end(impl);
+    else if (err == OX_OK)
+        cursor_schedule(impl->cursor);
+    else if (impl->failed == OX_OK)
+        ox_timer_start(&impl->timer, cursor_factory(impl)->settings.mark_delete_interval_ns);
+}
+
+static void cursor_begin_end(struct ox_cursor *c, struct ox_op *op, bool remove)
+{
+    struct cursor_impl *impl = cursor_impl(c);
+    ox_op_begin(op);
+    OX_ASSERT(!impl->ending && !impl->reading && !impl->creating);
+    impl->ending = op;
+    impl->unloading = remove;
+    ox_timer_stop(&impl->timer);
+    cursor_set_state(c, OX_CURSOR_CLOSING);
+    if (impl->job == CURSOR_JOB_NONE)
+        cursor_start_end(impl);
+}
+
+void ox_cursor_close(struct ox_cursor *c, struct ox_op *op)
+{
+    cursor_begin_end(c, op, false);
+}
+
+void ox_cursor_remove(struct ox_cursor *c, struct ox_op *op)
+{
+    cursor_begin_end(c, op, true);
+}
+
+void ox_cursor_set_properties(struct ox_cursor *c, struct ox_op *op, const struct ox_kv *properties)
+{
+    ox_kv_copy(&c->properties, properties);
+    cursor_impl(c)->properties_dirty = true;
+    cursor_change_with_op(c, op);
+}
+
+static ox_step cursor_create_start(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    cursor_snapshot(impl);
+    return cursor_write_node(s, cursor_pack_node(impl->cursor, true, impl->where, impl->record_pos));
+}
+
+static void cursor_create(struct ox_cursor_open *op, struct ox_cursor *c)
+{
+    op->created = true;
+    if (!c->durable) {
+        op->cursor = c;
+        ox_op_finish(&op->op, OX_OK);
+        return;
+    }
+    struct cursor_impl *impl = cursor_impl(c);
+    impl->creating = op;
+    cursor_start(impl, CURSOR_JOB_CREATE, "cursor.create", cursor_create_start);
+}
+
+void ox_cursor_open(struct ox_mledger *ml, struct ox_cursor_open *op, const char *name, bool durable, struct ox_pos start,
+                    const struct ox_kv *properties)
+{
+    struct ox_cursor *c = ox_cursor_find(ml, name);
+    ox_op_begin(&op->op);
+    op->created = false;
+    op->cursor = c;
+    if (c) {
+        ox_op_finish(&op->op, cursor_impl(c)->creating || c->durable != durable ? OX_E_BUSY : OX_OK);
+        return;
+    }
+    if (ml->state != OX_ML_OPEN && ml->state != OX_ML_ROLLING) {
+        ox_op_finish(&op->op, ml->state == OX_ML_FAILED ? OX_E_PLACE_FAILED : OX_E_FENCED);
+        return;
+    }
+    c = cursor_new(ml, name, durable, ox_ml_clamp(ml, start));
+    if (properties)
+        ox_kv_copy(&c->properties, properties);
+    cursor_create(op, c);
+}

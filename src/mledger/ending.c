@@ -1,0 +1,214 @@
+// ending.c - the log ends in this process: close, and delete.
+#include "mledger/mledger_int.h"
+
+static struct mledger_impl *ending_impl(struct ox_seq *s)
+{
+    return CONTAINER_OF(s, struct mledger_impl, ending.seq);
+}
+
+static void ending_note(struct ml_ending *e, enum ox_err err)
+{
+    if (e->first == OX_OK)
+        e->first = err;
+}
+
+static void ending_done(struct ox_seq *s, enum ox_err err)
+{
+    struct mledger_impl *impl = ending_impl(s);
+    struct ox_op *op = impl->ending.op;
+    ml_set_state(impl->ml, OX_ML_CLOSED, ox_err_name(err));
+    ml_free(impl->ml);
+    ox_op_finish(op, err);
+}
+
+static ox_step ending_quiet(struct ox_seq *s);
+static ox_step ending_cursors(struct ox_seq *s);
+static ox_step ending_cursors_over(struct ox_seq *s);
+static ox_step ending_ledger(struct ox_seq *s);
+static ox_step ending_ledger_closed(struct ox_seq *s);
+static ox_step ending_reads(struct ox_seq *s);
+static ox_step removal_record(struct ox_seq *s);
+static ox_step removal_recorded(struct ox_seq *s);
+static ox_step removal_ledger(struct ox_seq *s);
+static ox_step removal_ledger_deleted(struct ox_seq *s);
+static ox_step removal_node(struct ox_seq *s);
+static ox_step removal_node_deleted(struct ox_seq *s);
+static ox_step ending_last(struct ox_seq *s);
+
+static void ending_start(struct ox_mledger *ml, struct ox_op *op, bool remove)
+{
+    struct ml_ending *e = &ml_impl(ml)->ending;
+    ox_op_begin(op);
+    e->op = op;
+    e->remove = remove;
+    ml_set_state(ml, OX_ML_CLOSING, remove ? "removed" : "closed");
+    ml_wake(ml);
+    ox_seq_start(&e->seq, ml->factory->loop, remove ? "mledger.remove" : "mledger.close", ending_quiet, ending_done);
+}
+
+void ox_mledger_close(struct ox_mledger *ml, struct ox_op *op)
+{
+    ending_start(ml, op, false);
+}
+
+void ox_mledger_delete(struct ox_mledger *ml, struct ox_op *op)
+{
+    ending_start(ml, op, true);
+}
+
+// True while something of the log is under way.
+static bool ending_is_busy(const struct mledger_impl *impl)
+{
+    return impl->roll.seq.active || impl->trim.seq.active || impl->writer.seq.active || !ox_list_empty(&impl->pending) ||
+           !ox_list_empty(&impl->parked) || ox_op_pending(&impl->wake) || impl->reads > 0;
+}
+
+static ox_step ending_wait(struct ox_seq *s, ox_step_fn fn, const char *name)
+{
+    ending_impl(s)->ending.waiting = true;
+    return ox_seq_goto(s, fn, name, OX_STEP_WAIT);
+}
+#define ENDING_WAIT(s, fn) ending_wait((s), (fn), #fn)
+
+static ox_step ending_quiet(struct ox_seq *s)
+{
+    if (ending_is_busy(ending_impl(s)))
+        return ENDING_WAIT(s, ending_quiet);
+    return OX_GOTO(s, ending_cursors);
+}
+
+static ox_step ending_cursors(struct ox_seq *s)
+{
+    struct mledger_impl *impl = ending_impl(s);
+    ox_seq_bind(s, &impl->ending.step, "mledger.end.cursors");
+    if (impl->ending.remove)
+        ox_cursors_remove(impl->ml, &impl->ending.step);
+    else
+        ox_cursors_close(impl->ml, &impl->ending.step);
+    return OX_WAIT(s, ending_cursors_over);
+}
+
+static ox_step ending_cursors_over(struct ox_seq *s)
+{
+    struct mledger_impl *impl = ending_impl(s);
+    ending_note(&impl->ending, s->err);
+    if (impl->ending.remove && s->err != OX_OK)
+        return OX_GOTO(s, ending_reads);
+    OX_CRASHPOINT(s->loop, "end.after_cursors");
+    return OX_GOTO(s, ending_ledger);
+}
+
+// The current ledger is closed so that the next opening finds its end without recovery. The record is not written: as Pulsar does.
+static ox_step ending_ledger(struct ox_seq *s)
+{
+    struct mledger_impl *impl = ending_impl(s);
+    if (!impl->current || impl->fail_err != OX_OK)
+        return OX_GOTO(s, ending_reads);
+    ox_seq_bind(s, &impl->ending.close.op, "mledger.end.ledger");
+    ox_ledger_close(impl->current->handle, &impl->ending.close);
+    return OX_WAIT(s, ending_ledger_closed);
+}
+
+static ox_step ending_ledger_closed(struct ox_seq *s)
+{
+    struct mledger_impl *impl = ending_impl(s);
+    OX_CRASHPOINT(s->loop, "end.after_ledger");
+    if (s->err != OX_E_UNKNOWN_OUTCOME) // recovery at the next opening finds out
+        ending_note(&impl->ending, s->err);
+    return OX_GOTO(s, ending_reads);
+}
+
+static ox_step ending_reads(struct ox_seq *s)
+{
+    struct mledger_impl *impl = ending_impl(s);
+    if (ending_is_busy(impl))
+        return ENDING_WAIT(s, ending_reads);
+    if (impl->ending.remove && impl->ending.first == OX_OK)
+        return OX_GOTO(s, removal_record);
+    return OX_GOTO(s, ending_last);
+}
+
+static ox_step ending_last(struct ox_seq *s)
+{
+    struct mledger_impl *impl = ending_impl(s);
+    ending_note(&impl->ending, impl->fail_err);
+    return OX_FINISH(s, impl->ending.first);
+}
+
+// ---- delete: the record loses its ledgers, then the place, then the node goes (rule 10) -------------------------------
+
+static void removal_apply(struct ml_edit *e, struct ox_record *draft)
+{
+    (void)e;
+    ox_record_drop_all(draft);
+}
+
+static ox_step removal_record(struct ox_seq *s)
+{
+    struct mledger_impl *impl = ending_impl(s);
+    impl->ending.edit.apply = removal_apply;
+    ox_seq_bind(s, &impl->ending.edit.op, "mledger.remove.record");
+    ml_edit_start(impl->ml, &impl->ending.edit);
+    return OX_WAIT(s, removal_recorded);
+}
+
+static ox_step removal_recorded(struct ox_seq *s)
+{
+    struct mledger_impl *impl = ending_impl(s);
+    ending_note(&impl->ending, s->err);
+    if (s->err != OX_OK)
+        return OX_GOTO(s, ending_last);
+    OX_CRASHPOINT(s->loop, "delete.after_record");
+    return OX_GOTO(s, removal_ledger);
+}
+
+static ox_step removal_ledger(struct ox_seq *s)
+{
+    struct mledger_impl *impl = ending_impl(s);
+    struct ox_mledger *ml = impl->ml;
+    if (ml->ledger_count == 0)
+        return OX_GOTO(s, removal_node);
+    struct ox_ml_ledger *l = ml->ledgers[0];
+    ml_handle_release(l);
+    ox_tail_cache_drop_ledger(&ml->factory->cache, l->where.id);
+    ox_seq_bind(s, &impl->ending.del.op, "mledger.remove.ledger");
+    ox_router_delete(ml->factory->router, &impl->ending.del, l->where, &impl->owner);
+    return OX_WAIT(s, removal_ledger_deleted);
+}
+
+static ox_step removal_ledger_deleted(struct ox_seq *s)
+{
+    struct mledger_impl *impl = ending_impl(s);
+    struct ox_mledger *ml = impl->ml;
+    if (s->err != OX_OK && s->err != OX_E_NO_LEDGER) {
+        ox_warn(ml->factory->log, "mledger.remove.ledger_left", "log=%s ledger=%lld error=%s", ml->name,
+                (long long)ml->ledgers[0]->where.id, ox_err_name(s->err));
+        ending_note(&impl->ending, s->err); // the node stays, so that the sweep knows whose it was
+        ml_list_remove(ml, ml->ledgers[0]);
+        return OX_GOTO(s, removal_ledger);
+    }
+    OX_CRASHPOINT(s->loop, "delete.after_ledger");
+    ml_list_remove(ml, ml->ledgers[0]);
+    return OX_GOTO(s, removal_ledger);
+}
+
+static ox_step removal_node(struct ox_seq *s)
+{
+    struct mledger_impl *impl = ending_impl(s);
+    if (impl->ending.first != OX_OK)
+        return OX_GOTO(s, ending_last);
+    ox_seq_bind(s, &impl->ending.del_node.op, "mledger.remove.node");
+    ox_meta_del(impl->ml->factory->meta, &impl->ending.del_node, impl->ml->path, impl->ml->node_version);
+    return OX_WAIT(s, removal_node_deleted);
+}
+
+static ox_step removal_node_deleted(struct ox_seq *s)
+{
+    struct mledger_impl *impl = ending_impl(s);
+    if (s->err == OX_E_UNKNOWN_OUTCOME && impl->ending.tries++ < 100)
+        return OX_GOTO(s, removal_node); // once more: NOT_FOUND says that it had worked
+    if (s->err != OX_E_NOT_FOUND)
+        ending_note(&impl->ending, s->err);
+    OX_CRASHPOINT(s->loop, "delete.after_node");
+    return OX_GOTO(s, ending_last);
+}

@@ -1,0 +1,142 @@
+// main.c - oxbowctl: the table of commands, the options before them, help.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/version.h"
+#include "oxbowctl/ctl.h"
+
+static const struct ctl_command commands[] = {
+    {"produce", NULL, "TOPIC [-m TEXT]... [--key KEY] [--property K=V]... [--batch N] [--compression NAME] [--name NAME]",
+     "send lines of standard input, or the texts of -m, as messages",
+     "  -m TEXT             a message (may be given again); without it each line of standard input is one\n"
+     "  --key KEY           the messages' key\n"
+     "  --property K=V      a property of each message (may be given again)\n"
+     "  --batch N           up to N messages in one entry\n"
+     "  --compression NAME  none, lz4, zlib, zstd or snappy\n"
+     "  --name NAME         the producer's name\n"
+     "Ends when every message is stored. With -o json it prints the id of each.\n",
+     ctl_produce},
+    {"consume", NULL, "TOPIC [--subscription NAME] [--from earliest|latest] [--count N] [--follow]",
+     "print messages, one a line, until the end of the topic",
+     "  --subscription NAME  consume as this subscription and acknowledge what was printed; without it nothing is "
+     "kept\n"
+     "  --from WHERE         earliest (default) or latest: where to start, or a new subscription starts\n"
+     "  --count N            end after N messages\n"
+     "  --follow             wait for more instead of ending at the end\n"
+     "With -o json a line has id, key, properties, publishTime and payload.\n",
+     ctl_consume},
+    {"topics", "stats", "TOPIC", "figures of a topic and its subscriptions", "", ctl_topics_stats},
+    {"topics", "list", "TENANT/NAMESPACE", "topics of a namespace", "", ctl_topics_list},
+    {"topics", "unload", "TOPIC", "close a topic; its clients connect again", "", ctl_topics_unload},
+    {"brokers", "health", "", "is the broker well?", "", ctl_brokers_health},
+    {"inspect", NULL, "DIR [--path PREFIX] [--ledger ID]", "print the data of a stopped broker",
+     "  --path PREFIX  metadata nodes below this path only\n"
+     "  --ledger ID    the entries of a ledger instead of metadata\n"
+     "DIR is the broker's data directory. Each node is a line {\"path\",\"version\",\"hex\"}, each entry "
+     "{\"ledger\",\"entry\",\"hex\"}.\n",
+     ctl_inspect},
+};
+
+static void print_help(FILE *to)
+{
+    fputs("usage: oxbowctl [--url URL] [--service-url URL] [-o table|json] NOUN [VERB] ...\n"
+          "\n"
+          "  --url URL          the broker's REST door (http://127.0.0.1:8080)\n"
+          "  --service-url URL  its door for clients (pulsar://127.0.0.1:6650)\n"
+          "  -o FORMAT          table (default) or json\n"
+          "\n",
+          to);
+    for (size_t i = 0; i < OX_COUNT(commands); i++) {
+        OX_CLEANUP(ox_free_ptr)
+        char *name = ox_asprintf("%s %s", commands[i].noun, commands[i].verb ? commands[i].verb : "");
+        fprintf(to, "  %-16s %s\n", name, commands[i].summary);
+    }
+    fputs("\noxbowctl NOUN [VERB] --help tells more. Exit status: 0 done, 1 failed, 2 wrong usage.\n", to);
+}
+
+static bool command_matches(const struct ctl_command *c, char **args, int count)
+{
+    if (count < 1 || strcmp(c->noun, args[0]) != 0)
+        return false;
+    return !c->verb || (count > 1 && strcmp(c->verb, args[1]) == 0);
+}
+
+static const struct ctl_command *find_command(char **args, int count)
+{
+    for (size_t i = 0; i < OX_COUNT(commands); i++)
+        if (command_matches(&commands[i], args, count))
+            return &commands[i];
+    return NULL;
+}
+
+// The noun is known, the verb is not: names the verbs.
+static int wrong_command(char **args, int count)
+{
+    bool noun = false;
+    for (size_t i = 0; i < OX_COUNT(commands) && count > 0; i++)
+        if (strcmp(commands[i].noun, args[0]) == 0) {
+            if (!noun)
+                fprintf(stderr, "oxbowctl: %s needs a verb:\n", args[0]);
+            noun = true;
+            ctl_usage(&commands[i], false);
+        }
+    if (!noun && count > 0)
+        fprintf(stderr, "oxbowctl: there is no command '%s'\n", args[0]);
+    if (!noun)
+        print_help(stderr);
+    return CTL_USAGE;
+}
+
+// Puts the options that stand before the noun behind the command's words, where ctl_parse reads all of them.
+static char **rotate(int argc, char **argv, int *ret_first)
+{
+    int first = 1;
+    while (first < argc && argv[first][0] == '-')
+        first +=
+            strchr(argv[first], '=') || strcmp(argv[first], "--help") == 0 || strcmp(argv[first], "--version") == 0 ? 1 : 2;
+    if (first > argc)
+        first = argc;
+    char **words = ox_calloc((size_t)argc + 1, sizeof *words);
+    int at = 0;
+    for (int i = first; i < argc; i++)
+        words[at++] = argv[i];
+    *ret_first = at;
+    for (int i = 1; i < first; i++)
+        words[at++] = argv[i];
+    return words;
+}
+
+static int run(char **words, int count, int command_words)
+{
+    struct ctl ctl = {.url = "http://127.0.0.1:8080", .service_url = "pulsar://127.0.0.1:6650"};
+    ctl.command = find_command(words, command_words);
+    for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
+        if (strcmp(words[i], "--version") == 0)
+            return printf("oxbowctl %s\n", OX_VERSION) < 0;
+        if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0) {
+            if (ctl.command)
+                ctl_usage(ctl.command, true);
+            else
+                print_help(stdout);
+            return CTL_DONE;
+        }
+    }
+    if (!ctl.command)
+        return wrong_command(words, command_words);
+    int used = ctl.command->verb ? 2 : 1;
+    ctl.args = words + used;
+    ctl.arg_count = count - used;
+    return ctl.command->run(&ctl);
+}
+
+int main(int argc, char **argv)
+{
+    int command_words;
+    char **words = rotate(argc, argv, &command_words);
+    int status = run(words, argc - 1, command_words);
+    ox_free(words);
+    if (fflush(stdout) != 0 && status == CTL_DONE)
+        status = ctl_fail("standard output: write failed");
+    return status;
+}

@@ -1,0 +1,61 @@
+// broker.h - the whole broker put together: ports, stores, router, managed ledgers, shard, front doors; started and stopped step by step.
+#ifndef OXBOWD_BROKER_H
+#define OXBOWD_BROKER_H
+
+#include "admin/admin.h"
+#include "io/file.h"
+#include "io/seq.h"
+#include "io/stream.h"
+#include "ledger/store/store.h"
+#include "oxbowd/config.h"
+#include "pulsar/pulsar.h"
+
+// Everything that runs. Zero it, set the public members, then oxbowd_start.
+struct oxbowd {
+    struct ox_loop *loop;        // public
+    struct ox_fs *fs;            // public
+    struct ox_net *net;          // public
+    struct ox_admin_poll poll;   // public; start NULL: no REST
+    struct ox_meta *take_meta;   // public: an open metadata store to be taken over instead of the configured one (simulator), or NULL
+    struct ox_table_source table; // public: of the store's ledger table; zeroed: LMDB
+    uint64_t segment_bytes;      // public: of the store's files, instead of the configured size (simulator); 0: as configured
+    struct ox_log *log;          // public
+    const struct ox_config *config; // public
+    const char *data_dir;        // public
+    void (*ended)(struct oxbowd *b, enum ox_err err); // public: called once, when it has stopped or could not start; `trouble` says why
+    void (*late)(struct oxbowd *b); // public: the clean end takes longer than brokerShutdownTimeoutMs; NULL: wait on
+    void *owner;                 // public
+
+    struct ox_str trouble;       // read-only: what to tell the user when it did not work
+    bool running;                // read-only: ready and not stopping
+
+    // private
+    uint64_t started_ns;
+    bool stop_wanted, starting;
+    enum ox_err outcome;
+    char *metadata_url, *store_dir, *service_url, *web_url, *instance;
+    struct ox_metrics metrics;
+    struct ox_meta *meta;
+    struct ox_place *place;
+    struct ox_router router;
+    struct ox_ml_factory mledgers;
+    struct ox_shard shard;
+    struct ox_pulsar pulsar;
+    struct ox_admin *admin;
+    bool router_made, mledgers_made, shard_made, pulsar_made;
+    size_t path_done; // of data_dir, while its folders are made
+    char *folder;
+    struct ox_seq seq;
+    struct ox_op op;
+    struct ox_op sweep;
+    struct ox_meta_get get;
+    struct ox_meta_put put;
+    struct ox_timer deadline;
+};
+
+// Starts; `ended` follows if that fails. Logs "oxbowd.ready" with the ports and the time it took.
+void oxbowd_start(struct oxbowd *b);
+// Stops cleanly: clients are told, topics closed, stores closed; `ended` follows, at the latest after brokerShutdownTimeoutMs. May be called while starting.
+void oxbowd_stop(struct oxbowd *b);
+
+#endif

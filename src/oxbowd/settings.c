@@ -1,0 +1,108 @@
+// settings.c - from configuration keys to the settings of each part.
+#include "oxbowd/settings.h"
+
+#include <string.h>
+
+#define MIB (UINT64_C(1024) * 1024)
+
+void settings_store(const struct ox_config *c, struct ox_store_config *ret)
+{
+    static const enum ox_store_sync policies[] = {
+        [OX_CONFIG_STORE_SYNC_POLICY_SYNC] = OX_STORE_SYNC,
+        [OX_CONFIG_STORE_SYNC_POLICY_SYNC_INTERVAL] = OX_STORE_SYNC_INTERVAL,
+        [OX_CONFIG_STORE_SYNC_POLICY_NONE] = OX_STORE_SYNC_NONE,
+    };
+    ret->segment_bytes = (uint64_t)c->storeSegmentSizeMB * MIB;
+    ret->sync = policies[c->storeSyncPolicy];
+    ret->sync_interval_ms = (uint32_t)c->storeSyncIntervalMs;
+    ret->reserve_bytes = (uint64_t)c->storeReserveMB * MIB;
+    ret->index_cache_bytes = (uint64_t)c->storeIndexCacheSizeMB * MIB;
+    ret->inflight_bytes_max = 2 * (uint64_t)c->maxMessagePublishBufferSizeInMB * MIB;
+    ret->compaction_bytes_per_s = (uint64_t)c->storeCompactionRateMBPerSecond * MIB;
+    if (c->storeCompactionRateMBPerSecond == 0)
+        ret->compaction_percent = 0;
+}
+
+static int64_t settings_scaled(int64_t value, int64_t unit)
+{
+    return value < 0 ? -1 : value * unit;
+}
+
+void settings_mledger(const struct ox_config *c, struct ox_ml_settings *ret)
+{
+    ox_ml_settings_init(ret);
+    ret->ledger_entries_max = (uint64_t)c->managedLedgerMaxEntriesPerLedger;
+    ret->ledger_bytes_max = (uint64_t)c->managedLedgerMaxSizePerLedgerMbytes * MIB;
+    ret->rollover_ns_min = (uint64_t)c->managedLedgerMinLedgerRolloverTimeMinutes * 60 * OX_SEC;
+    ret->rollover_ns_max = (uint64_t)c->managedLedgerMaxLedgerRolloverTimeMinutes * 60 * OX_SEC;
+    ret->retention_ms = settings_scaled(c->defaultRetentionTimeInMinutes, 60000);
+    ret->retention_bytes = settings_scaled(c->defaultRetentionSizeInMB, (int64_t)MIB);
+    ret->cursor_entries_max = (uint64_t)c->managedLedgerCursorMaxEntriesPerLedger;
+    ret->cursor_rollover_ns = (uint64_t)c->managedLedgerCursorRolloverTimeInSeconds * OX_SEC;
+    ret->ranges_persisted_max = (uint32_t)c->managedLedgerMaxUnackedRangesToPersist;
+    ret->ranges_in_node_max = (uint32_t)c->managedLedgerMaxUnackedRangesToPersistInMetadataStore;
+    double rate = c->managedLedgerDefaultMarkDeleteRateLimit;
+    ret->mark_delete_interval_ns = rate > 0 ? (uint64_t)((double)OX_SEC / rate) : 0;
+    ret->broker_entry_metadata = *c->brokerEntryMetadataInterceptors != 0;
+    ret->skip_unrecoverable = c->autoSkipNonRecoverableData;
+    ret->guarded_records = c->pulsarCompatibleRecords == OX_CONFIG_PULSAR_COMPATIBLE_RECORDS_GUARDED;
+    ret->inflight_bytes_max = (uint64_t)c->maxTopicPublishBufferSizeInMB * MIB;
+}
+
+void settings_broker(const struct ox_config *c, struct ox_broker_config *ret)
+{
+    ox_broker_config_init(ret);
+    ret->cluster = c->clusterName;
+    ret->message_bytes_max = (uint32_t)c->maxMessageSize;
+    ret->bundles = (uint32_t)c->defaultNumberOfNamespaceBundles;
+    ret->auto_topic_creation = c->allowAutoTopicCreation;
+    ret->auto_topic_partitioned = c->allowAutoTopicCreationType == OX_CONFIG_ALLOW_AUTO_TOPIC_CREATION_TYPE_PARTITIONED;
+    ret->default_partitions = (uint32_t)c->defaultNumPartitions;
+    ret->auto_subscription_creation = c->allowAutoSubscriptionCreation;
+    ret->batch_index_acks = c->acknowledgmentAtBatchIndexLevelEnabled;
+    ret->topic_inflight_bytes = (uint64_t)c->maxTopicPublishBufferSizeInMB * MIB;
+    ret->total_inflight_bytes = (uint64_t)c->maxMessagePublishBufferSizeInMB * MIB;
+    ret->stats_interval_ns = (uint64_t)c->statsUpdateFrequencyInSecs * OX_SEC;
+    ret->dispatch_entries_max = (uint32_t)c->dispatcherMaxReadBatchSize;
+    ret->probe_ns = (uint64_t)c->connectionLivenessCheckTimeoutMillis * OX_MS;
+}
+
+// One interceptor's class name, with or without its package.
+static bool settings_interceptor_known(const char *name, size_t len)
+{
+    static const char *const known[] = {"AppendIndexMetadataInterceptor", "AppendBrokerTimestampMetadataInterceptor"};
+    for (size_t i = 0; i < OX_COUNT(known); i++) {
+        size_t n = strlen(known[i]);
+        if (len >= n && strncmp(name + len - n, known[i], n) == 0 && (len == n || name[len - n - 1] == '.'))
+            return true;
+    }
+    return false;
+}
+
+static enum ox_err settings_check_interceptors(const char *list, struct ox_str *error)
+{
+    for (const char *p = list; *p;) {
+        size_t len = strcspn(p, ", ");
+        if (len > 0 && !settings_interceptor_known(p, len)) {
+            ox_str_addf(error, "brokerEntryMetadataInterceptors: %.*s is not known; AppendIndexMetadataInterceptor and AppendBrokerTimestampMetadataInterceptor are",
+                        (int)len, p);
+            return OX_E_INVALID;
+        }
+        p += len + (p[len] != 0);
+    }
+    return OX_OK;
+}
+
+enum ox_err settings_check(const struct ox_config *c, struct ox_str *error)
+{
+    const char *uri = c->bookkeeperMetadataServiceUri, *meta = c->metadataStoreUrl;
+    if (*uri && (strncmp(uri, "embedded:", 9) != 0 || !uri[9])) {
+        ox_str_addf(error, "bookkeeperMetadataServiceUri: \"%s\" is not supported by this version; use embedded:DIR", uri);
+        return OX_E_INVALID;
+    }
+    if (*meta && strcmp(meta, "memory:") != 0 && (strncmp(meta, "lmdb:", 5) != 0 || !meta[5])) {
+        ox_str_addf(error, "metadataStoreUrl: \"%s\" is not supported by this version; use lmdb:DIR or memory:", meta);
+        return OX_E_INVALID;
+    }
+    return settings_check_interceptors(c->brokerEntryMetadataInterceptors, error);
+}

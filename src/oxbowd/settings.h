@@ -1,0 +1,18 @@
+// settings.h - from configuration keys to the settings of each part.
+#ifndef OXBOWD_SETTINGS_H
+#define OXBOWD_SETTINGS_H
+
+#include "broker/shard.h"
+#include "ledger/store/store.h"
+#include "oxbowd/config.h"
+
+// Checks what single keys cannot: URLs and lists. Errors: INVALID; `error` names key, value and what is allowed.
+enum ox_err settings_check(const struct ox_config *c, struct ox_str *error) OX_CHECKED;
+// Fills the settings of the embedded store (directory and name are the caller's).
+void settings_store(const struct ox_config *c, struct ox_store_config *ret);
+// Fills the settings of managed ledgers.
+void settings_mledger(const struct ox_config *c, struct ox_ml_settings *ret);
+// Fills the broker's settings (URLs are the caller's); strings are borrowed from the configuration.
+void settings_broker(const struct ox_config *c, struct ox_broker_config *ret);
+
+#endif

@@ -1,0 +1,184 @@
+// engine.c - appends through the embedded engine alone, on the real loop: rate and latency for one size and depth.
+//
+// oxbow-bench-engine DIR BYTES DEPTH SECONDS [start]: BYTES of a batch at depth 1 (the entry is smaller by the batch's own bytes); prints one line.
+// With `start` it opens and closes the store and prints how long the open took.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hist.h"
+#include "base/mem.h"
+#include "io/posix/posix.h"
+#include "ledger/store/store.h"
+
+#define BATCH_OVERHEAD 160u // batch header, record header, directory item, rounding
+#define DEPTH_MAX 4096u
+
+struct bench;
+struct bench_append {
+    struct ox_append append;
+    struct bench *bench;
+    uint64_t begun_ns;
+};
+struct bench {
+    struct ox_loop *loop;
+    struct ox_place *place;
+    struct ox_ledger *ledger;
+    struct ox_op op;
+    struct ox_ledger_create create;
+    struct ox_next_id id;
+    struct ox_metrics metrics;
+    struct bench_append *appends;
+    struct ox_buf payload;
+    uint32_t depth, pending;
+    uint64_t bytes;
+    bool start_only;
+    int64_t next;
+    uint64_t begun_ns, until_ns, warm_ns, seconds, count;
+    struct ox_hist latency;
+};
+
+static void bench_fail(const char *what, enum ox_err err)
+{
+    fprintf(stderr, "engine: %s: %s\n", what, ox_err_text(err));
+    exit(1);
+}
+
+static void bench_closed(struct ox_op *op)
+{
+    struct bench *b = CONTAINER_OF(op, struct bench, op);
+    if (op->err != OX_OK)
+        bench_fail("close", op->err);
+    ox_posix_stop(b->loop);
+}
+
+static void bench_close(struct bench *b)
+{
+    if (b->ledger)
+        ox_ledger_release(b->ledger);
+    ox_op_init(&b->op, b->loop, bench_closed, "close");
+    ox_place_close(b->place, &b->op);
+}
+
+static void bench_report(struct bench *b)
+{
+    double seconds = (double)(ox_now_ns(b->loop) - b->warm_ns) / 1e9;
+    double rate = (double)b->count / seconds;
+    printf("engine bytes=%llu depth=%u appends_per_s=%.0f MB_per_s=%.1f p50_us=%.0f p99_us=%.0f\n", (unsigned long long)b->bytes, b->depth, rate,
+           rate * (double)b->bytes / 1e6, (double)ox_hist_quantile(&b->latency, 0.5) / 1e3, (double)ox_hist_quantile(&b->latency, 0.99) / 1e3);
+}
+
+static void bench_append(struct bench_append *a);
+
+static void bench_appended(struct ox_op *op)
+{
+    struct bench_append *a = CONTAINER_OF(op, struct bench_append, append.op);
+    struct bench *b = a->bench;
+    uint64_t now = ox_now_ns(b->loop);
+    if (op->err != OX_OK)
+        bench_fail("append", op->err);
+    if (b->warm_ns == 0 && now - b->begun_ns > b->seconds * OX_SEC / 5)
+        b->warm_ns = now;
+    if (b->warm_ns && a->begun_ns >= b->warm_ns) {
+        b->count++;
+        ox_hist_add(&b->latency, now - a->begun_ns);
+    }
+    if (now < b->until_ns) {
+        bench_append(a);
+    } else if (--b->pending == 0) {
+        bench_report(b);
+        bench_close(b);
+    }
+}
+
+static void bench_append(struct bench_append *a)
+{
+    struct bench *b = a->bench;
+    a->append.entry = b->next++;
+    a->append.parts[0] = b->payload;
+    a->append.part_count = 1;
+    a->begun_ns = ox_now_ns(b->loop);
+    ox_op_init(&a->append.op, b->loop, bench_appended, "append");
+    ox_ledger_append(b->ledger, &a->append);
+}
+
+static void bench_created(struct ox_op *op)
+{
+    struct bench *b = CONTAINER_OF(op, struct bench, create.op);
+    if (op->err != OX_OK)
+        bench_fail("create", op->err);
+    b->ledger = b->create.ledger;
+    b->begun_ns = ox_now_ns(b->loop);
+    b->until_ns = b->begun_ns + b->seconds * OX_SEC * 6 / 5;
+    b->pending = b->depth;
+    for (uint32_t i = 0; i < b->depth; i++) {
+        b->appends[i].bench = b;
+        bench_append(&b->appends[i]);
+    }
+}
+
+static void bench_id(struct ox_op *op)
+{
+    struct bench *b = CONTAINER_OF(op, struct bench, id.op);
+    struct ox_kv custom = {0};
+    if (op->err != OX_OK)
+        bench_fail("next id", op->err);
+    ox_op_init(&b->create.op, b->loop, bench_created, "create");
+    ox_ledger_create(b->place, &b->create, b->id.id, &custom);
+}
+
+static void bench_opened(struct ox_op *op)
+{
+    struct bench *b = CONTAINER_OF(op, struct bench, op);
+    if (op->err != OX_OK)
+        bench_fail("open", op->err);
+    if (b->start_only) {
+        printf("engine open_ms=%.1f\n", (double)(ox_now_ns(b->loop) - b->begun_ns) / 1e6);
+        bench_close(b);
+        return;
+    }
+    ox_op_init(&b->id.op, b->loop, bench_id, "next id");
+    ox_place_next_id(b->place, &b->id);
+}
+
+static void bench_run(struct bench *b, const char *dir)
+{
+    struct ox_log log;
+    struct ox_store_config config;
+    ox_posix_log_init(&log, OX_LOG_WARN);
+    b->loop = ox_posix_loop_new(&log);
+    ox_metrics_init(&b->metrics);
+    ox_store_config_init(&config, dir);
+    config.metrics = &b->metrics;
+    b->begun_ns = ox_now_ns(b->loop);
+    ox_op_init(&b->op, b->loop, bench_opened, "open");
+    ox_store_open(b->loop, ox_posix_fs(b->loop), &b->op, &config, &b->place);
+    ox_posix_run(b->loop);
+    ox_posix_loop_free(b->loop);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 5) {
+        fprintf(stderr, "usage: oxbow-bench-engine DIR BYTES DEPTH SECONDS [start]\n");
+        return 2;
+    }
+    struct bench *b = ox_malloc(sizeof *b);
+    b->bytes = strtoull(argv[2], NULL, 10);
+    b->depth = (uint32_t)strtoul(argv[3], NULL, 10);
+    b->seconds = strtoull(argv[4], NULL, 10);
+    b->start_only = argc > 5;
+    if (b->bytes <= BATCH_OVERHEAD || b->depth == 0 || b->depth > DEPTH_MAX) {
+        fprintf(stderr, "engine: BYTES must be above %u, DEPTH within 1..%u\n", BATCH_OVERHEAD, DEPTH_MAX);
+        return 2;
+    }
+    uint8_t *data;
+    b->appends = ox_calloc(b->depth, sizeof *b->appends);
+    b->payload = ox_buf_new((size_t)b->bytes - BATCH_OVERHEAD, &data);
+    memset(data, 'x', b->payload.len);
+    bench_run(b, argv[1]);
+    ox_buf_unref(&b->payload);
+    ox_free(b->appends);
+    ox_free(b);
+    return 0;
+}

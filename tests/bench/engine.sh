@@ -1,0 +1,35 @@
+#!/bin/sh
+# engine.sh - the engine's append rate beside fio's with the same batch sizes (preallocated file, one write and one fdatasync at a time), interleaved.
+# usage: engine.sh BUILD-FOLDER [WORK-FOLDER] [SECONDS] [ROUNDS]
+set -eu
+build=$1
+work=${2:-/tmp/oxbow-bench-engine.$$}
+seconds=${3:-3}
+rounds=${4:-3}
+mkdir -p "$work"
+trap 'rm -rf "$work"' EXIT
+dd if=/dev/zero of="$work/fio.dat" bs=1M count=64 conv=fsync 2>/dev/null
+
+fio_rate() { # bytes
+    fio --name=seq --filename="$work/fio.dat" --rw=write --bs="$1" --size=64m --fdatasync=1 --ioengine=psync --overwrite=1 \
+        --fallocate=none --time_based --runtime="$seconds" --output-format=terse --terse-version=3 | cut -d';' -f49
+}
+engine_rate() { # bytes depth
+    rm -rf "$work/store"
+    "$build/oxbow-bench-engine" "$work/store" "$1" "$2" "$seconds" | sed 's/.*appends_per_s=\([0-9]*\).*/\1/'
+}
+median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+
+printf '%10s %10s %10s %7s\n' bytes fio/s engine/s ratio
+for bytes in 4096 16384 65536 262144 1048576; do
+    : > "$work/f"; : > "$work/e"
+    for round in $(seq "$rounds"); do
+        fio_rate "$bytes" >> "$work/f"
+        engine_rate "$bytes" 1 >> "$work/e"
+    done
+    f=$(median < "$work/f"); e=$(median < "$work/e")
+    awk -v b="$bytes" -v f="$f" -v e="$e" 'BEGIN { printf "%10d %10d %10d %6.0f%%\n", b, f, e, 100 * e / f }'
+done
+for depth in 8 64 512; do
+    printf '1 KiB entries, depth %4d: %s appends/s\n' "$depth" "$(engine_rate 1184 "$depth")"
+done

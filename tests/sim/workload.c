@@ -1,0 +1,567 @@
+// workload.c - producers that send at random, consumers that acknowledge at random, and what they must never see.
+#include "workload.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+
+#define LOAD_HEAD_BYTES 12 // topic, producer, number
+
+static struct ox_loop *load_loop(const struct workload *load)
+{
+    return ox_sim_loop(load->world->client_node);
+}
+
+static bool load_chance(struct workload *load, uint32_t per_mille)
+{
+    return ox_random_below(&load->random, 1000) < per_mille;
+}
+
+// ---- bytes ----------------------------------------------------------------------------------------------------------
+
+// The bytes of a message follow from who it is.
+static struct ox_buf message_bytes(const struct load_message *m)
+{
+    struct ox_random r;
+    uint8_t *data;
+    const struct load_producer *p = m->producer;
+    uint64_t ident = (uint64_t)p->topic->index << 48 | (uint64_t)p->index << 32 | m->number;
+    ox_random_seed(&r, ident);
+    uint64_t kind = ox_random_below(&r, 100);
+    size_t len = LOAD_HEAD_BYTES + (kind < 80 ? ox_random_below(&r, 300) : kind < 97 ? ox_random_below(&r, 8000) : ox_random_below(&r, 40000));
+    struct ox_buf buf = ox_buf_new(len, &data);
+    ox_put_be32(data, p->topic->index);
+    ox_put_be32(data + 4, p->index);
+    ox_put_be32(data + 8, m->number);
+    uint8_t fill = (uint8_t)ox_random_next(&r);
+    for (size_t i = LOAD_HEAD_BYTES; i < len; i++)
+        data[i] = (uint8_t)(fill + i * 7);
+    return buf;
+}
+
+// The message that received bytes belong to; NULL and a violation if they are nobody's.
+static struct load_message *message_of(struct load_topic *t, struct ox_buf payload, const char *where)
+{
+    struct world *w = t->load->world;
+    uint32_t topic = payload.len >= LOAD_HEAD_BYTES ? ox_get_be32(payload.data) : UINT32_MAX;
+    uint32_t producer = payload.len >= LOAD_HEAD_BYTES ? ox_get_be32(payload.data + 4) : UINT32_MAX;
+    uint32_t number = payload.len >= LOAD_HEAD_BYTES ? ox_get_be32(payload.data + 8) : UINT32_MAX;
+    if (topic != t->index || producer >= w->plan.producers || number >= t->producers[producer].next) {
+        world_violation(w, "%s: a message of nobody (topic %u, producer %u, number %u)", where, topic, producer, number);
+        return NULL;
+    }
+    struct load_message *m = &t->producers[producer].messages[number];
+    struct ox_buf wanted = message_bytes(m);
+    bool same = ox_buf_equal(wanted, payload);
+    ox_buf_unref(&wanted);
+    if (!same)
+        world_violation(w, "%s: %s producer %u message %u: other bytes than were sent", where, t->name, producer, number);
+    return same ? m : NULL;
+}
+
+static struct ox_pos id_pos(const struct ox_message_id *id)
+{
+    return (struct ox_pos){id->ledger, id->entry};
+}
+
+static int id_cmp(struct ox_pos a, int32_t a_batch, struct ox_pos b, int32_t b_batch)
+{
+    int cmp = ox_pos_cmp(a, b);
+    return cmp ? cmp : a_batch < b_batch ? -1 : a_batch > b_batch;
+}
+
+// ---- producers ------------------------------------------------------------------------------------------------------
+
+static void producer_done(struct ox_op *op)
+{
+    struct load_message *m = CONTAINER_OF(op, struct load_message, send.op);
+    struct load_producer *p = m->producer;
+    if (op->err != OX_OK) {
+        m->failed = true;
+        return;
+    }
+    m->acked = true;
+    ox_sim_note(p->topic->load->world->sim, "acked", m->number);
+    if (m->send.id.ledger < 0)
+        return; // a duplicate that the broker knew: stored before
+    if (ox_pos_cmp(id_pos(&m->send.id), p->last_pos) < 0)
+        world_violation(p->topic->load->world, "%s producer %u message %u: its id " OX_POS_FMT " goes back behind " OX_POS_FMT, p->topic->name,
+                        p->index, m->number, OX_POS_ARG(id_pos(&m->send.id)), OX_POS_ARG(p->last_pos));
+    p->last_pos = m->pos = id_pos(&m->send.id);
+}
+
+static void producer_send(struct load_producer *p)
+{
+    struct load_message *m = &p->messages[p->next];
+    m->producer = p;
+    m->number = p->next++;
+    m->sent = true;
+    m->pos = OX_POS_EARLIEST;
+    m->send.payload = message_bytes(m);
+    ox_op_init(&m->send.op, load_loop(p->topic->load), producer_done, "load.send");
+    ox_client_producer_send(p->client, &m->send);
+    ox_buf_unref(&m->send.payload);
+}
+
+static void producer_tick(struct ox_timer *t)
+{
+    struct load_producer *p = CONTAINER_OF(t, struct load_producer, timer);
+    struct workload *load = p->topic->load;
+    uint64_t burst = 1 + ox_random_below(&load->random, 8);
+    while (burst-- > 0 && p->next < p->count && ox_client_producer_pending(p->client) < 200)
+        producer_send(p);
+    if (p->next == p->count)
+        ox_client_producer_flush(p->client);
+    else
+        ox_timer_start(t, load->world->plan.chaos_ns / p->count / 2 + ox_random_below(&load->random, 200 * OX_MS));
+}
+
+static void producer_open(struct load_producer *p);
+
+static void producer_opened(struct ox_op *op)
+{
+    struct load_producer *p = CONTAINER_OF(op, struct load_producer, open.call.op);
+    p->opening = false;
+    if (op->err == OX_OK) {
+        p->client = p->open.producer;
+        ox_timer_start(&p->timer, 0);
+    } else {
+        producer_open(p);
+    }
+}
+
+static void producer_open(struct load_producer *p)
+{
+    struct workload *load = p->topic->load;
+    bool batches = (p->topic->index + p->index + load->world->seed) % 2;
+    struct ox_client_producer_config config = {.topic = p->topic->name,
+                                               .name = p->name,
+                                               .batch_messages = batches ? 5 : 1,
+                                               .batch_delay_ns = 5 * OX_MS};
+    p->opening = true;
+    ox_op_init(&p->open.call.op, load_loop(load), producer_opened, "load.producer.open");
+    ox_client_producer_open(load->client, &p->open, &config);
+}
+
+// ---- subscriptions --------------------------------------------------------------------------------------------------
+
+// An acknowledgement whose answer is waited for.
+struct load_ack {
+    struct ox_client_call call;
+    struct load_sub *sub;
+    struct load_message *message; // NULL: cumulative
+    struct ox_pos upto;           // cumulative: entries before it, and it itself unless it is cut in a batch
+};
+
+// Marks what an acknowledgement covers.
+static void sub_mark(struct load_sub *s, struct ox_pos upto, bool confirmed)
+{
+    for (uint32_t i = 0; i < s->topic->load->world->plan.producers; i++) {
+        struct load_producer *p = &s->topic->producers[i];
+        for (uint32_t k = 0; k < p->next; k++) {
+            struct load_message *m = &p->messages[k];
+            if (m->pos.ledger < 0 || ox_pos_cmp(m->pos, upto) > 0)
+                continue;
+            m->ack_sent[s->index] = true;
+            m->confirmed[s->index] |= confirmed;
+        }
+    }
+}
+
+static void sub_acked(struct ox_op *op)
+{
+    struct load_ack *a = CONTAINER_OF(op, struct load_ack, call.op);
+    if (op->err == OX_OK && a->message)
+        a->message->confirmed[a->sub->index] = true;
+    else if (op->err == OX_OK)
+        sub_mark(a->sub, a->upto, true);
+    ox_free(a);
+}
+
+static struct load_ack *sub_new_ack(struct load_sub *s)
+{
+    struct load_ack *a = ox_malloc(sizeof *a);
+    a->sub = s;
+    ox_op_init(&a->call.op, load_loop(s->topic->load), sub_acked, "load.ack");
+    return a;
+}
+
+// Acknowledges at random: not at all (only while there is chaos), one or all up to it, with or without an answer.
+static void sub_ack(struct load_sub *s, struct load_message *m, const struct ox_message_id *id)
+{
+    struct workload *load = s->topic->load;
+    bool cumulative = load_chance(load, 200), answered = load_chance(load, 500);
+    if (!load->world->healed && load_chance(load, 250))
+        return;
+    struct load_ack *a = answered ? sub_new_ack(s) : NULL;
+    if (cumulative) {
+        struct ox_pos upto = id_pos(id);
+        upto.entry -= id->batch_index >= 0;
+        if (a)
+            a->upto = upto;
+        sub_mark(s, id_pos(id), false);
+    } else {
+        m->ack_sent[s->index] = true;
+        if (a && id->batch_index < 0)
+            a->message = m;
+        else if (a)
+            a->upto = (struct ox_pos){-1, -1}; // one of a batch: nothing is promised of the entry
+    }
+    ox_client_consumer_ack(s->client, a ? &a->call : NULL, id, cumulative);
+}
+
+static void sub_message(struct ox_client_consumer *c, const struct ox_received *r)
+{
+    struct load_sub *s = (struct load_sub *)ox_client_consumer_owner(c);
+    struct world *w = s->topic->load->world;
+    struct load_message *m = message_of(s->topic, r->payload, s->name);
+    s->client = c;
+    if (!m)
+        return;
+    if (m->confirmed[s->index])
+        world_violation(w, "%s %s: producer %u message %u at " OX_POS_FMT " comes again after its acknowledgement was answered", s->topic->name, s->name,
+                        m->producer->index, m->number, OX_POS_ARG(id_pos(&r->id)));
+    if (id_cmp(id_pos(&r->id), r->id.batch_index, s->last_pos, s->last_batch) <= 0)
+        world_violation(w, "%s %s: " OX_POS_FMT "/%d comes after " OX_POS_FMT "/%d", s->topic->name, s->name, OX_POS_ARG(id_pos(&r->id)), r->id.batch_index,
+                        OX_POS_ARG(s->last_pos), s->last_batch);
+    s->last_pos = id_pos(&r->id);
+    s->last_batch = r->id.batch_index;
+    m->received[s->index] += m->received[s->index] < 255;
+    m->pos = s->last_pos;
+    ox_sim_note(w->sim, "received", m->number);
+    sub_ack(s, m, &r->id);
+}
+
+static void sub_restart_order(struct load_sub *s)
+{
+    s->last_pos = OX_POS_EARLIEST;
+    s->last_batch = -1;
+}
+
+static void sub_attached(struct ox_client_consumer *c)
+{
+    sub_restart_order((struct load_sub *)ox_client_consumer_owner(c));
+}
+
+static void sub_failed(struct ox_client_consumer *c, enum ox_err err, const char *text)
+{
+    struct load_sub *s = (struct load_sub *)ox_client_consumer_owner(c);
+    s->failed = true;
+    world_violation(s->topic->load->world, "%s %s: the consumer failed: %s %s", s->topic->name, s->name, ox_err_name(err), text);
+}
+
+static void sub_damaged(struct ox_client_consumer *c, const struct ox_message_id *id, enum ox_err err)
+{
+    struct load_sub *s = (struct load_sub *)ox_client_consumer_owner(c);
+    world_violation(s->topic->load->world, "%s %s: entry " OX_POS_FMT " is damaged: %s", s->topic->name, s->name, OX_POS_ARG(id_pos(id)),
+                    ox_err_name(err));
+}
+
+static const struct ox_client_consumer_events sub_events = {
+    .message = sub_message, .attached = sub_attached, .failed = sub_failed, .damaged = sub_damaged};
+
+static void sub_open(struct load_sub *s);
+static void load_subscribed(struct load_topic *t);
+
+static void sub_opened(struct ox_op *op)
+{
+    struct load_sub *s = CONTAINER_OF(op, struct load_sub, open.call.op);
+    s->opening = false;
+    if (op->err != OX_OK) {
+        sub_open(s);
+        return;
+    }
+    s->client = s->open.consumer;
+    load_subscribed(s->topic);
+}
+
+static void sub_open(struct load_sub *s)
+{
+    struct ox_client_consumer_config config = {.topic = s->topic->name,
+                                               .subscription = s->name,
+                                               .type = OXPB__COMMAND_SUBSCRIBE__SUB_TYPE__Exclusive,
+                                               .earliest = true,
+                                               .receiver_queue = 1 + (uint32_t)ox_random_below(&s->topic->load->random, 50),
+                                               .events = &sub_events,
+                                               .owner = s};
+    s->opening = true;
+    sub_restart_order(s);
+    ox_op_init(&s->open.call.op, load_loop(s->topic->load), sub_opened, "load.consumer.open");
+    ox_client_consumer_open(s->topic->load->client, &s->open, &config);
+}
+
+// Producers start when every subscription is there, so that each must get every message.
+static void load_subscribed(struct load_topic *t)
+{
+    const struct world_plan *plan = &t->load->world->plan;
+    for (uint32_t i = 0; i < plan->subscriptions; i++)
+        if (!t->subs[i].client)
+            return;
+    for (uint32_t i = 0; i < plan->producers; i++)
+        if (!t->producers[i].client && !t->producers[i].opening)
+            producer_open(&t->producers[i]);
+}
+
+// ---- all of it ------------------------------------------------------------------------------------------------------
+
+static void load_init_topic(struct workload *load, uint32_t index)
+{
+    struct load_topic *t = &load->topics[index];
+    const struct world_plan *plan = &load->world->plan;
+    t->load = load;
+    t->index = index;
+    snprintf(t->name, sizeof t->name, "persistent://public/default/t%u", index);
+    for (uint32_t i = 0; i < plan->producers; i++) {
+        struct load_producer *p = &t->producers[i];
+        *p = (struct load_producer){.topic = t, .index = i, .count = plan->messages, .last_pos = OX_POS_EARLIEST};
+        snprintf(p->name, sizeof p->name, "p%u", i);
+        p->messages = ox_calloc(p->count, sizeof *p->messages);
+        ox_timer_init(&p->timer, load_loop(load), producer_tick);
+    }
+    for (uint32_t i = 0; i < plan->subscriptions; i++) {
+        struct load_sub *s = &t->subs[i];
+        *s = (struct load_sub){.topic = t, .index = i};
+        snprintf(s->name, sizeof s->name, "s/%u", i);
+        sub_open(s);
+    }
+}
+
+struct workload *workload_new(struct world *w)
+{
+    struct workload *load = ox_malloc(sizeof *load);
+    struct ox_client_config config = {.net = ox_sim_net(w->client_node), .service_url = WORLD_URL, .timeout_ns = 5 * OX_SEC, .patient = true};
+    load->world = w;
+    ox_random_seed(&load->random, w->seed ^ UINT64_C(0x6f78626f77));
+    OX_ASSERT(ox_client_new(&config, &load->client) == OX_OK);
+    for (uint32_t i = 0; i < w->plan.topics; i++)
+        load_init_topic(load, i);
+    return load;
+}
+
+// What keeps a message from being settled; NULL: nothing.
+static const char *message_misses(const struct workload *load, const struct load_message *m)
+{
+    if (!m->acked)
+        return m->failed ? NULL : "has no receipt";
+    for (uint32_t i = 0; i < load->world->plan.subscriptions; i++)
+        if (!m->received[i])
+            return "was not received by a subscription";
+    return NULL;
+}
+
+// The first unsettled message of a producer, or NULL.
+static const struct load_message *producer_misses(const struct load_producer *p, const char **ret_what)
+{
+    for (uint32_t k = 0; k < p->next; k++)
+        if ((*ret_what = message_misses(p->topic->load, &p->messages[k])))
+            return &p->messages[k];
+    return NULL;
+}
+
+bool workload_is_drained(const struct workload *load)
+{
+    const struct world_plan *plan = &load->world->plan;
+    const char *what;
+    for (uint32_t t = 0; t < plan->topics; t++)
+        for (uint32_t i = 0; i < plan->producers; i++) {
+            const struct load_producer *p = &load->topics[t].producers[i];
+            if (!p->client || p->next < p->count || producer_misses(p, &what))
+                return false;
+        }
+    return true;
+}
+
+void workload_describe(const struct workload *load, char *out, size_t len)
+{
+    const struct world_plan *plan = &load->world->plan;
+    const char *what = NULL;
+    snprintf(out, len, "nothing is missing");
+    for (uint32_t t = 0; t < plan->topics; t++)
+        for (uint32_t i = 0; i < plan->producers; i++) {
+            const struct load_producer *p = &load->topics[t].producers[i];
+            const struct load_message *m = producer_misses(p, &what);
+            if (m)
+                snprintf(out, len, "%s producer %u: message %u (" OX_POS_FMT ") %s", p->topic->name, i, m->number, OX_POS_ARG(id_pos(&m->send.id)), what);
+            else if (!p->client || p->next < p->count)
+                snprintf(out, len, "%s producer %u: %s, %u of %u sent", p->topic->name, i, p->client ? "attached" : "not attached", p->next, p->count);
+        }
+}
+
+// ---- reading from the start -----------------------------------------------------------------------------------------
+
+static void reader_message(struct ox_client_consumer *c, const struct ox_received *r)
+{
+    struct load_topic *t = (struct load_topic *)ox_client_consumer_owner(c);
+    struct world *w = t->load->world;
+    struct load_message *m = message_of(t, r->payload, "reader");
+    if (!m)
+        return;
+    int64_t *next = &t->reader_next[m->producer->index];
+    if (id_cmp(id_pos(&r->id), r->id.batch_index, t->reader_pos, t->reader_batch) <= 0)
+        world_violation(w, "%s reader: " OX_POS_FMT " comes after " OX_POS_FMT, t->name, OX_POS_ARG(id_pos(&r->id)), OX_POS_ARG(t->reader_pos));
+    if (m->number < *next)
+        world_violation(w, "%s reader: producer %u message %u at " OX_POS_FMT " is doubled or out of order (acknowledged at " OX_POS_FMT ")", t->name,
+                        m->producer->index, m->number, OX_POS_ARG(id_pos(&r->id)), OX_POS_ARG(id_pos(&m->send.id)));
+    if (m->acked && m->send.id.ledger >= 0 && !ox_pos_equal(id_pos(&m->send.id), id_pos(&r->id)))
+        world_violation(w, "%s reader: producer %u message %u is at " OX_POS_FMT ", its receipt said " OX_POS_FMT, t->name, m->producer->index, m->number,
+                        OX_POS_ARG(id_pos(&r->id)), OX_POS_ARG(id_pos(&m->send.id)));
+    *next = (int64_t)m->number + 1;
+    m->reread++;
+    t->reader_pos = id_pos(&r->id);
+    t->reader_batch = r->id.batch_index;
+}
+
+static void reader_failed(struct ox_client_consumer *c, enum ox_err err, const char *text)
+{
+    struct load_topic *t = (struct load_topic *)ox_client_consumer_owner(c);
+    world_violation(t->load->world, "%s reader: failed: %s %s", t->name, ox_err_name(err), text);
+}
+
+static void reader_damaged(struct ox_client_consumer *c, const struct ox_message_id *id, enum ox_err err)
+{
+    struct load_topic *t = (struct load_topic *)ox_client_consumer_owner(c);
+    world_violation(t->load->world, "%s reader: entry " OX_POS_FMT " is damaged: %s", t->name, OX_POS_ARG(id_pos(id)), ox_err_name(err));
+}
+
+static const struct ox_client_consumer_events reader_events = {.message = reader_message, .failed = reader_failed, .damaged = reader_damaged};
+
+static void reader_last_known(struct ox_op *op)
+{
+    struct load_topic *t = CONTAINER_OF(op, struct load_topic, last_id.call.op);
+    if (op->err != OX_OK)
+        world_violation(t->load->world, "%s reader: no last id: %s %s", t->name, ox_err_name(op->err), t->last_id.call.text);
+    t->reader_asked = true;
+}
+
+static void reader_opened(struct ox_op *op)
+{
+    struct load_topic *t = CONTAINER_OF(op, struct load_topic, reader_open.call.op);
+    if (op->err != OX_OK) {
+        world_violation(t->load->world, "%s reader: not opened: %s %s", t->name, ox_err_name(op->err), t->reader_open.call.text);
+        return;
+    }
+    t->reader = t->reader_open.consumer;
+    ox_op_init(&t->last_id.call.op, load_loop(t->load), reader_last_known, "load.reader.last");
+    ox_client_consumer_last_id(t->reader, &t->last_id);
+}
+
+void workload_reread(struct workload *load)
+{
+    for (uint32_t i = 0; i < load->world->plan.topics; i++) {
+        struct load_topic *t = &load->topics[i];
+        struct ox_client_consumer_config config = {.topic = t->name,
+                                                   .subscription = "reread",
+                                                   .type = OXPB__COMMAND_SUBSCRIBE__SUB_TYPE__Exclusive,
+                                                   .non_durable = true,
+                                                   .earliest = true,
+                                                   .events = &reader_events,
+                                                   .owner = t};
+        t->reader_pos = OX_POS_EARLIEST;
+        t->reader_batch = -1;
+        ox_op_init(&t->reader_open.call.op, load_loop(load), reader_opened, "load.reader.open");
+        ox_client_consumer_open(load->client, &t->reader_open, &config);
+    }
+}
+
+bool workload_is_reread(const struct workload *load)
+{
+    for (uint32_t i = 0; i < load->world->plan.topics; i++) {
+        const struct load_topic *t = &load->topics[i];
+        if (!t->reader_asked || ox_pos_cmp(t->reader_pos, id_pos(&t->last_id.id)) < 0)
+            return load->world->violation[0] != 0;
+    }
+    return true;
+}
+
+// May an acknowledged message be gone? Only where nothing is retained and every subscription has acknowledged it.
+static bool message_may_be_gone(const struct workload *load, const struct load_message *m)
+{
+    if (!load->world->plan.retention)
+        return false;
+    for (uint32_t i = 0; i < load->world->plan.subscriptions; i++)
+        if (!m->ack_sent[i])
+            return false;
+    return true;
+}
+
+void workload_check(struct workload *load)
+{
+    const struct world_plan *plan = &load->world->plan;
+    for (uint32_t t = 0; t < plan->topics; t++)
+        for (uint32_t i = 0; i < plan->producers; i++) {
+            const struct load_producer *p = &load->topics[t].producers[i];
+            for (uint32_t k = 0; k < p->next; k++) {
+                const struct load_message *m = &p->messages[k];
+                if (m->acked && m->reread == 0 && !message_may_be_gone(load, m))
+                    world_violation(load->world, "%s producer %u message %u: acknowledged at " OX_POS_FMT " and lost", p->topic->name, i, k,
+                                    OX_POS_ARG(id_pos(&m->send.id)));
+            }
+        }
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------
+
+static void load_closed(struct ox_op *op)
+{
+    CONTAINER_OF(op, struct workload, close)->closed = true;
+}
+
+static void load_part_closed(struct workload *load)
+{
+    if (--load->closing > 0)
+        return;
+    ox_op_init(&load->close, load_loop(load), load_closed, "load.close");
+    ox_client_close(load->client, &load->close);
+}
+
+static void producer_closed(struct ox_op *op)
+{
+    load_part_closed(CONTAINER_OF(op, struct load_producer, close)->topic->load);
+}
+
+static void sub_closed(struct ox_op *op)
+{
+    load_part_closed(CONTAINER_OF(op, struct load_sub, close)->topic->load);
+}
+
+static void reader_closed(struct ox_op *op)
+{
+    load_part_closed(CONTAINER_OF(op, struct load_topic, reader_close)->load);
+}
+
+static void load_close_topic(struct load_topic *t)
+{
+    struct workload *load = t->load;
+    for (uint32_t i = 0; i < load->world->plan.producers; i++) {
+        ox_op_init(&t->producers[i].close, load_loop(load), producer_closed, "load.producer.close");
+        ox_timer_stop(&t->producers[i].timer);
+        ox_client_producer_close(t->producers[i].client, &t->producers[i].close);
+    }
+    for (uint32_t i = 0; i < load->world->plan.subscriptions; i++) {
+        ox_op_init(&t->subs[i].close, load_loop(load), sub_closed, "load.consumer.close");
+        ox_client_consumer_close(t->subs[i].client, &t->subs[i].close);
+    }
+    if (!t->reader)
+        return;
+    load->closing++;
+    ox_op_init(&t->reader_close, load_loop(load), reader_closed, "load.reader.close");
+    ox_client_consumer_close(t->reader, &t->reader_close);
+}
+
+void workload_close(struct workload *load)
+{
+    const struct world_plan *plan = &load->world->plan;
+    load->closing = plan->topics * (plan->producers + plan->subscriptions);
+    for (uint32_t i = 0; i < plan->topics; i++)
+        load_close_topic(&load->topics[i]);
+}
+
+void workload_free(struct workload *load)
+{
+    OX_ASSERT(load->closed);
+    for (uint32_t t = 0; t < load->world->plan.topics; t++)
+        for (uint32_t i = 0; i < load->world->plan.producers; i++)
+            ox_free(load->topics[t].producers[i].messages);
+    ox_free(load);
+}

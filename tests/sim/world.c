@@ -1,0 +1,285 @@
+// world.c - making, breaking and mending a simulated broker.
+#include "world.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "broker/topic.h"
+#include "sim/sim_disk.h"
+#include "sim/sim_net.h"
+
+#define WORLD_SEGMENT_BYTES (256u * 1024)
+
+void world_violation(struct world *w, const char *format, ...)
+{
+    va_list args;
+    if (w->violation[0])
+        return;
+    va_start(args, format);
+    vsnprintf(w->violation, sizeof w->violation, format, args);
+    va_end(args);
+}
+
+bool world_chance(struct world *w, uint32_t per_mille)
+{
+    return ox_random_below(&w->random, 1000) < per_mille;
+}
+
+static uint32_t world_between(struct world *w, uint32_t low, uint32_t high)
+{
+    return low + (uint32_t)ox_random_below(&w->random, high - low + 1);
+}
+
+static void world_choose(struct world *w)
+{
+    struct world_plan *p = &w->plan;
+    p->crashes = world_chance(w, 600);
+    p->machine_crashes = world_chance(w, 400);
+    p->crash_points = world_chance(w, 400);
+    p->disk_faults = world_chance(w, 300);
+    p->net_faults = world_chance(w, 500);
+    p->meta_faults = world_chance(w, 400);
+    p->full_disk = world_chance(w, 150);
+    p->unloads = world_chance(w, 400);
+    p->clean_restarts = world_chance(w, 300);
+    p->retention = world_chance(w, 400);
+    p->broker_metadata = world_chance(w, 300);
+    p->topics = world_between(w, 1, 2);
+    p->subscriptions = world_between(w, 1, 2);
+    p->producers = world_between(w, 1, 2);
+    p->messages = world_between(w, 20, 120);
+    p->chaos_ns = world_between(w, 2, 12) * OX_SEC;
+}
+
+// A call to the metadata service: delays, and sometimes an outcome that nobody knows.
+static void world_meta_fault(struct ox_meta_memory_faults *f, bool write, const char *path, struct ox_meta_fault *fault)
+{
+    struct world *w = CONTAINER_OF(f, struct world, meta_faults);
+    (void)path;
+    fault->before_ns = ox_random_below(&w->random, 2 * OX_MS);
+    fault->after_ns = ox_random_below(&w->random, OX_MS);
+    if (w->healed || !w->plan.meta_faults || !w->now || !w->now->broker.running || !world_chance(w, 30))
+        return;
+    static const enum ox_meta_outcome outcomes[] = {OX_META_FAIL_BEFORE, OX_META_FAIL_AFTER, OX_META_FAIL_UNKNOWN};
+    fault->outcome = outcomes[ox_random_below(&w->random, write ? OX_COUNT(outcomes) : 1)];
+    fault->after_ns += ox_random_below(&w->random, 200 * OX_MS);
+}
+
+static void world_set(struct ox_config *c, const char *key, const char *value)
+{
+    struct ox_str error = {0};
+    OX_ASSERT(ox_config_set(c, key, value, &error) == OX_OK);
+}
+
+static void world_configure(struct world *w)
+{
+    struct ox_config *c = &w->config;
+    ox_config_init(c);
+    world_set(c, "bindAddress", "0.0.0.0");
+    world_set(c, "advertisedAddress", "broker");
+    world_set(c, "managedLedgerMinLedgerRolloverTimeMinutes", "0");
+    world_set(c, "managedLedgerMaxEntriesPerLedger", world_chance(w, 500) ? "17" : "60");
+    world_set(c, "managedLedgerCursorMaxEntriesPerLedger", world_chance(w, 500) ? "5" : "50");
+    world_set(c, "managedLedgerMaxUnackedRangesToPersistInMetadataStore", world_chance(w, 300) ? "2" : "1000");
+    world_set(c, "storeReserveMB", "0");
+    world_set(c, "brokerEntryMetadataInterceptors", w->plan.broker_metadata ? "AppendIndexMetadataInterceptor" : "");
+    if (!w->plan.retention) {
+        world_set(c, "defaultRetentionTimeInMinutes", "-1");
+        world_set(c, "defaultRetentionSizeInMB", "-1");
+    }
+}
+
+static void world_broker_ended(struct oxbowd *b, enum ox_err err)
+{
+    struct incarnation *life = (struct incarnation *)b->owner;
+    (void)err;
+    ox_str_fini(&b->trouble);
+    life->ended = true;
+}
+
+static void world_start(struct world *w)
+{
+    struct incarnation *life = ox_malloc(sizeof *life);
+    struct oxbowd *b = &life->broker;
+    life->world = w;
+    b->loop = ox_sim_loop(w->broker_node);
+    b->fs = ox_sim_fs(w->broker_node);
+    b->net = ox_sim_net(w->broker_node);
+    life->meta = ox_meta_memory_new(b->loop, w->tree, &w->meta_faults);
+    b->take_meta = life->meta;
+    b->table = ox_memory_table_source(w->table);
+    b->segment_bytes = WORLD_SEGMENT_BYTES;
+    b->log = w->log;
+    b->config = &w->config;
+    b->data_dir = "data";
+    b->ended = world_broker_ended;
+    b->owner = life;
+    w->now = life;
+    w->lives++;
+    oxbowd_start(b);
+}
+
+struct world *world_new(uint64_t seed, struct ox_log *log)
+{
+    struct world *w = ox_malloc(sizeof *w);
+    w->seed = seed;
+    w->log = log;
+    ox_random_seed(&w->random, seed * UINT64_C(0x9e3779b97f4a7c15) + 1);
+    w->sim = ox_sim_new(seed, log);
+    w->broker_node = ox_sim_node_new(w->sim, "broker");
+    w->client_node = ox_sim_node_new(w->sim, "client");
+    w->tree = ox_meta_memory_tree_new();
+    w->table = ox_memory_table_new();
+    w->meta_faults.choose = world_meta_fault;
+    ox_list_init(&w->graves);
+    world_choose(w);
+    world_configure(w);
+    world_start(w);
+    return w;
+}
+
+static void world_bury(struct world *w)
+{
+    OX_LIST_EACH(&w->graves, link)
+    {
+        struct incarnation *life = CONTAINER_OF(link, struct incarnation, link);
+        if (!life->ended)
+            continue;
+        ox_list_remove(&w->graves, link);
+        ox_free(life);
+    }
+}
+
+void world_free(struct world *w)
+{
+    world_bury(w);
+    OX_ASSERT(ox_list_empty(&w->graves) && !w->now);
+    ox_meta_memory_tree_free(w->tree);
+    ox_memory_table_free(w->table);
+    ox_config_fini(&w->config);
+    ox_sim_free(w->sim);
+    ox_free(w);
+}
+
+// The process is dead: what it had in memory is taken down through the ordinary paths, without any effect outside.
+static void world_take_down(struct world *w)
+{
+    struct incarnation *life = w->now;
+    w->now = NULL;
+    if (!life->ended) {
+        ox_meta_memory_expire(w->tree, life->meta->session_id);
+        ox_meta_memory_crash(life->meta);
+    }
+    if (!life->stopping && !life->ended)
+        oxbowd_stop(&life->broker);
+    ox_list_push_back(&w->graves, &life->link);
+    w->restart_ns = ox_sim_now(w->sim) + ox_random_below(&w->random, 2 * OX_SEC);
+}
+
+static void world_crash(struct world *w, enum ox_sim_crash how)
+{
+    ox_sim_disk_set_capacity(w->broker_node, UINT64_C(1) << 40);
+    ox_sim_node_crash(w->broker_node, how);
+}
+
+static enum ox_sim_crash world_crash_kind(struct world *w)
+{
+    return w->plan.machine_crashes && world_chance(w, 500) ? OX_SIM_CRASH_MACHINE : OX_SIM_CRASH_PROCESS;
+}
+
+static void world_break_disk(struct world *w)
+{
+    static const enum ox_sim_disk_op kinds[] = {OX_SIM_DISK_WRITE, OX_SIM_DISK_SYNC, OX_SIM_DISK_READ};
+    ox_sim_disk_fail(w->broker_node, kinds[ox_random_below(&w->random, OX_COUNT(kinds))], world_between(w, 1, 20));
+}
+
+static void world_unload_done(struct ox_op *op)
+{
+    ox_free(op);
+}
+
+static void world_unload(struct world *w)
+{
+    struct ox_shard *sh = &w->now->broker.shard;
+    struct ox_map_node *node = ox_map_first(&sh->topics);
+    if (!node)
+        return;
+    struct ox_op *op = ox_malloc(sizeof *op);
+    ox_op_init(op, sh->loop, world_unload_done, "world.unload");
+    ox_topic_unload(sh, op, CONTAINER_OF(node, struct ox_topic, by_name)->name.full);
+}
+
+// One fault, perhaps, while the broker serves.
+static void world_chaos(struct world *w)
+{
+    const struct world_plan *p = &w->plan;
+    if (p->crashes && world_chance(w, 12))
+        world_crash(w, world_crash_kind(w));
+    else if (p->crash_points && world_chance(w, 15))
+        ox_sim_arm(w->broker_node, NULL, world_between(w, 1, 40), world_crash_kind(w));
+    else if (p->disk_faults && world_chance(w, 8))
+        world_break_disk(w);
+    else if (p->net_faults && world_chance(w, 20))
+        ox_sim_net_reset(w->broker_node, w->client_node);
+    else if (p->net_faults && world_chance(w, 10))
+        ox_sim_net_partition(w->broker_node, w->client_node, world_chance(w, 500));
+    else if (p->full_disk && world_chance(w, 20))
+        ox_sim_disk_set_capacity(w->broker_node, world_chance(w, 500) ? ox_sim_disk_used(w->broker_node) : UINT64_C(1) << 40);
+    else if (p->unloads && world_chance(w, 15))
+        world_unload(w);
+    else if (p->clean_restarts && world_chance(w, 6))
+        world_stop(w);
+}
+
+// An operator restarts a broker whose store has failed.
+static bool world_needs_operator(const struct world *w)
+{
+    const struct oxbowd *b = &w->now->broker;
+    struct ox_capacity capacity;
+    if (!b->running)
+        return false;
+    ox_place_capacity(ox_router_place(&b->router, 0), &capacity);
+    return !capacity.writable && capacity.available > 0;
+}
+
+void world_tick(struct world *w)
+{
+    world_bury(w);
+    if (w->now && !ox_sim_node_alive(w->broker_node)) {
+        world_take_down(w);
+    } else if (w->now && w->now->ended) {
+        ox_free(w->now);
+        w->now = NULL;
+        w->restart_ns = ox_sim_now(w->sim) + ox_random_below(&w->random, OX_SEC);
+    } else if (!w->now && ox_sim_now(w->sim) >= w->restart_ns) {
+        ox_sim_node_restart(w->broker_node);
+        world_start(w);
+    } else if (w->now && !w->now->stopping && world_needs_operator(w)) {
+        world_stop(w);
+    } else if (w->now && w->now->broker.running && !w->healed) {
+        world_chaos(w);
+    }
+}
+
+void world_heal(struct world *w)
+{
+    w->healed = true;
+    ox_sim_arm(w->broker_node, NULL, 0, OX_SIM_CRASH_PROCESS);
+    memset(ox_sim_faults(w->sim), 0, sizeof *ox_sim_faults(w->sim));
+    ox_sim_disk_set_capacity(w->broker_node, UINT64_C(1) << 40);
+    ox_sim_net_heal(w->sim);
+}
+
+void world_stop(struct world *w)
+{
+    if (!w->now || w->now->stopping)
+        return;
+    w->now->stopping = true;
+    oxbowd_stop(&w->now->broker);
+}
+
+bool world_stopped(const struct world *w)
+{
+    return w->now && w->now->ended;
+}

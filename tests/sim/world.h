@@ -1,0 +1,67 @@
+// world.h - one simulated world: a broker node with its disk, metadata service and faults, and a client node. The broker is the real composition of oxbowd.
+#ifndef TESTS_SIM_WORLD_H
+#define TESTS_SIM_WORLD_H
+
+#include "ledger/store/table_memory.h"
+#include "metastore/memory.h"
+#include "oxbowd/broker.h"
+#include "sim/sim.h"
+
+#define WORLD_URL "pulsar://broker:6650"
+
+// What a seed has chosen.
+struct world_plan {
+    bool crashes, machine_crashes, crash_points, disk_faults, net_faults, meta_faults, full_disk, unloads, clean_restarts;
+    bool retention;         // acknowledged messages are dropped at once; else everything is kept
+    bool broker_metadata;   // entries carry broker entry metadata
+    uint32_t topics, subscriptions, producers; // per topic the latter two
+    uint32_t messages;      // per producer
+    uint64_t chaos_ns;      // length of the random phase
+};
+
+// One life of the broker's process.
+struct incarnation {
+    struct world *world;
+    struct oxbowd broker;
+    struct ox_meta *meta;
+    bool stopping, ended;
+    struct ox_link link; // in world->graves once it has crashed
+};
+
+struct world {
+    uint64_t seed;
+    struct world_plan plan;
+    struct ox_log *log;      // or NULL
+    struct ox_random random; // of the plan and the chaos
+    struct ox_sim *sim;
+    struct ox_sim_node *broker_node, *client_node;
+    struct ox_meta_memory_tree *tree;
+    struct ox_memory_table *table;
+    struct ox_meta_memory_faults meta_faults;
+    struct ox_config config;
+    struct incarnation *now; // the process that lives, or NULL between two
+    struct ox_list graves;   // processes that crashed and are being torn down
+    uint64_t restart_ns;     // when the next process is started
+    uint32_t lives;          // processes started
+    bool healed;             // no more faults
+    char violation[512];     // the first broken promise; "" = none
+};
+
+// Makes a world and starts its broker; nothing runs before the simulator's steps.
+struct world *world_new(uint64_t seed, struct ox_log *log);
+// Ends it: the broker must have been stopped.
+void world_free(struct world *w);
+// True with a chance of n in a thousand.
+bool world_chance(struct world *w, uint32_t per_mille);
+// One tick of chaos: perhaps a fault; restarts a broker that is down; buries dead processes. Called every WORLD_TICK_NS of virtual time.
+#define WORLD_TICK_NS (50 * OX_MS)
+void world_tick(struct world *w);
+// Ends all faults for good.
+void world_heal(struct world *w);
+// Starts the clean end of the broker; world_stopped tells when it is over.
+void world_stop(struct world *w);
+bool world_stopped(const struct world *w);
+// Notes a broken promise (the first one counts).
+void world_violation(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

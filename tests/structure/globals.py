@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""No object file of ours holds a writable variable of file or static scope.
+
+globals.py BUILD-FOLDER (a build without sanitizers: theirs add data of their own)
+"""
+import pathlib, subprocess, sys
+import tree
+
+WRITABLE = (".data", ".bss", ".tdata", ".tbss", "*COM*", "COMMON")
+
+
+def objects(build):
+    for path in sorted(pathlib.Path(build, "src").rglob("*.o")):
+        name = str(path)
+        if "_proto.dir" not in name and "/generated/" not in name and not path.name.endswith("_test.c.o"):
+            yield path
+
+
+def writable(path):
+    out = subprocess.run(["nm", "--format=sysv", path], capture_output=True, text=True, check=True).stdout
+    for line in out.splitlines():
+        fields = [f.strip() for f in line.split("|")]
+        if len(fields) == 7 and fields[6].startswith(WRITABLE) and not fields[6].startswith(".data.rel.ro"):
+            yield fields[0], fields[6]
+
+
+def main():
+    found = list(objects(sys.argv[1]))
+    if not found:
+        sys.exit("no object files: build first")
+    findings = [f"{path.name}: {name} is writable (section {section})" for path in found for name, section in writable(path)]
+    tree.report(findings, "no mutable globals: state hangs off its owner, constants are const")
+
+
+main()
