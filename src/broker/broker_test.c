@@ -579,6 +579,138 @@ static void test_concurrent_users_share_one_load(void **state)
     rig_fini(&r);
 }
 
+static bool cursor_nodes_fail(const char *path)
+{
+    return strstr(path, "/persistent/t/");
+}
+
+static void test_failed_subscription_can_be_made_later(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct rig_consumer c;
+    rig_init(&r);
+    struct ox_topic *t = rig_topic(&r, "t");
+    r.fails = cursor_nodes_fail;
+    assert_int_not_equal(rig_subscribe(&r, &c, t, "s", true), OX_OK);
+    assert_null(ox_subscription_find(t, "s"));
+    assert_true(rig_took(&r, "subscription OPENING GONE"));
+    r.fails = NULL;
+    assert_int_equal(rig_subscribe(&r, &c, t, "s", true), OX_OK);
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
+static bool topic_nodes_fail(const char *path)
+{
+    return !strncmp(path, "/managed-ledgers/public/default/persistent/t", 44);
+}
+
+static void test_failed_load_can_be_tried_again(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_init(&r);
+    r.fails = topic_nodes_fail;
+    assert_int_not_equal(rig_topic_err(&r, "t", true), OX_OK);
+    assert_int_equal(ox_map_count(&r.shard.topics), 0);
+    r.fails = NULL;
+    assert_int_equal(rig_topic_err(&r, "t", true), OX_OK);
+    rig_fini(&r);
+}
+
+static void test_every_state_edge_is_taken(void **state)
+{
+    (void)state;
+    static const char *const edges[] = {
+        "topic LOADING OPEN",      "topic LOADING GONE",      "topic OPEN CLOSING",          "topic OPEN DELETING",        "topic CLOSING GONE",
+        "topic DELETING GONE",     "subscription OPENING OPEN", "subscription OPEN SEEKING", "subscription SEEKING OPEN", "subscription OPEN REMOVING",
+        "subscription REMOVING GONE", "subscription OPEN GONE", "shard NEW STARTING", "shard STARTING RUNNING", "shard RUNNING STOPPING",
+        "shard STOPPING STOPPED"};
+    struct rig r;
+    struct rig_consumer c;
+    struct ox_op op;
+    struct ox_topic_delete d = {.force = true};
+    struct ox_topic_name name;
+    rig_init(&r);
+    assert_int_equal(rig_topic_err(&r, "t", false), OX_E_TOPIC_NOT_FOUND);
+    struct ox_topic *t = rig_topic(&r, "t");
+    assert_int_equal(rig_subscribe(&r, &c, t, "gone", true), OX_OK);
+    struct ox_seek seek = {.pos = OX_POS_LATEST};
+    rig_op(&r, &seek.op);
+    ox_subscription_seek(c.consumer->subscription, &seek);
+    assert_int_equal(rig_wait(&r, &seek.op), OX_OK);
+    struct ox_unsubscribe u = {0};
+    rig_op(&r, &u.op);
+    ox_subscription_unsubscribe(ox_subscription_find(t, "gone"), &u, NULL);
+    assert_int_equal(rig_wait(&r, &u.op), OX_OK);
+    assert_int_equal(rig_subscribe(&r, &c, t, "stays", true), OX_OK);
+    ox_topic_put(t);
+    rig_op(&r, &op);
+    ox_topic_unload(&r.shard, &op, "persistent://public/default/t");
+    assert_int_equal(rig_wait(&r, &op), OX_OK);
+    assert_int_equal(ox_topic_name_parse(&name, "t"), OX_OK);
+    rig_op(&r, &d.op);
+    ox_topic_delete(&r.shard, &d, &name);
+    assert_int_equal(rig_wait(&r, &d.op), OX_OK);
+    ox_topic_name_fini(&name);
+    rig_stop_shard(&r);
+    for (size_t i = 0; i < OX_COUNT(edges); i++)
+        if (!rig_took(&r, edges[i]))
+            fail_msg("the edge %s was not taken", edges[i]);
+    rig_fini(&r);
+}
+
+static void test_damaged_entry_is_told_and_not_passed(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct rig_producer p;
+    struct rig_consumer c;
+    rig_init(&r);
+    r.factory.settings = r.settings;
+    struct ox_topic *t = rig_topic(&r, "t");
+    assert_int_equal(rig_produce(&r, &p, t, NULL, false), OX_OK);
+    assert_int_equal(rig_subscribe(&r, &c, t, "s", true), OX_OK);
+    send_all(&p, 0, 4);
+    struct ox_pos third = p.receipts[2].pos;
+    ox_topic_put(t);
+    rig_crash(&r);
+    ox_sim_store_damage(r.store, third.ledger, third.entry);
+    t = rig_topic(&r, "t");
+    assert_int_equal(rig_subscribe(&r, &c, t, "s", true), OX_OK);
+    flow(&c, 2);
+    expect_got(&c, 0, 0, 2);
+    flow(&c, 10);
+    rig_settle(&r);
+    expect_got(&c, 0, 0, 2);
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
+static void test_rollback_of_a_reader_finds_the_time(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct rig_producer p;
+    rig_init(&r);
+    struct ox_topic *t = rig_topic(&r, "t");
+    assert_int_equal(rig_produce(&r, &p, t, NULL, false), OX_OK);
+    send_all(&p, 0, 8);
+    struct rig_consumer c = {.rig = &r};
+    struct ox_subscribe o = rig_subscribe_op(&c, "reader-2");
+    o.durable = false;
+    o.rollback_ms = ox_wall_ms(r.loop) - 1045;
+    rig_op(&r, &o.op);
+    ox_subscribe(t, &o);
+    assert_int_equal(rig_wait(&r, &o.op), OX_OK);
+    c.consumer = o.consumer;
+    flow(&c, 100);
+    expect_got(&c, 0, 5, 3);
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -602,6 +734,11 @@ int main(void)
         cmocka_unit_test(test_delete_refuses_used_topics_and_forgets_the_data),
         cmocka_unit_test(test_topics_are_made_only_where_allowed),
         cmocka_unit_test(test_concurrent_users_share_one_load),
+        cmocka_unit_test(test_failed_subscription_can_be_made_later),
+        cmocka_unit_test(test_failed_load_can_be_tried_again),
+        cmocka_unit_test(test_every_state_edge_is_taken),
+        cmocka_unit_test(test_damaged_entry_is_told_and_not_passed),
+        cmocka_unit_test(test_rollback_of_a_reader_finds_the_time),
     };
     return cmocka_run_group_tests_name("broker", tests, NULL, NULL);
 }

@@ -16,11 +16,45 @@ static void rig_choose(struct ox_sim_place_faults *f, enum ox_sim_place_call cal
         r->on_place(r, call, ledger, entry, fault);
 }
 
+static void rig_choose_meta(struct ox_meta_memory_faults *f, bool write, const char *path, struct ox_meta_fault *fault)
+{
+    struct rig *r = CONTAINER_OF(f, struct rig, meta_faults);
+    (void)write;
+    if (r->fails && r->fails(path))
+        fault->outcome = OX_META_FAIL_BEFORE;
+}
+
+bool rig_took(const struct rig *r, const char *edge)
+{
+    for (size_t i = 0; i < r->edge_count; i++)
+        if (!strcmp(r->edges[i], edge))
+            return true;
+    return false;
+}
+
+// Notes lines such as "... topic.state topic=t from=LOADING to=OPEN why=loaded".
+static void rig_note_edge(struct rig *r, const char *line)
+{
+    static const char *const kinds[] = {"topic", "subscription", "shard"};
+    char edge[32], from[12], to[12], event[32];
+    const char *at = strstr(line, "from=");
+    if (!at || sscanf(at, "from=%11s to=%11s", from, to) != 2)
+        return;
+    for (size_t i = 0; i < OX_COUNT(kinds); i++) {
+        snprintf(event, sizeof event, " %s.state ", kinds[i]);
+        snprintf(edge, sizeof edge, "%s %s %s", kinds[i], from, to);
+        if (strstr(line, event) && !rig_took(r, edge) && r->edge_count < OX_COUNT(r->edges))
+            memcpy(r->edges[r->edge_count++], edge, sizeof edge);
+    }
+}
+
 static void rig_log(void *ctx, const char *line, unsigned len)
 {
-    (void)ctx;
+    char text[512];
     if (getenv("OX_LOG"))
         fwrite(line, 1, len, stderr);
+    snprintf(text, sizeof text, "%.*s", (int)len, line);
+    rig_note_edge(ctx, text);
 }
 
 static uint64_t rig_log_time(void *ctx)
@@ -48,7 +82,7 @@ static void rig_start(struct rig *r)
 {
     struct ox_op op;
     r->loop = ox_sim_loop(r->node);
-    r->meta = ox_meta_memory_new(r->loop, r->tree, NULL);
+    r->meta = ox_meta_memory_new(r->loop, r->tree, &r->meta_faults);
     ox_router_init(&r->router, r->loop);
     ox_router_add(&r->router, ox_sim_place_new(r->loop, r->store, "default", &r->faults));
     ox_metrics_init(&r->metrics);
@@ -114,8 +148,8 @@ void rig_crash(struct rig *r)
 
 void rig_init(struct rig *r)
 {
-    *r = (struct rig){.faults.choose = rig_choose};
-    r->log = (struct ox_log){.level = OX_LOG_DEBUG, .write = rig_log, .wall_ms = rig_log_time};
+    *r = (struct rig){.faults.choose = rig_choose, .meta_faults.choose = rig_choose_meta};
+    r->log = (struct ox_log){.level = OX_LOG_DEBUG, .write = rig_log, .wall_ms = rig_log_time, .ctx = r};
     r->sim = ox_sim_new(7, NULL);
     r->node = ox_sim_node_new(r->sim, "broker");
     r->tree = ox_meta_memory_tree_new();
@@ -128,6 +162,7 @@ void rig_init(struct rig *r)
 void rig_fini(struct rig *r)
 {
     r->on_place = NULL;
+    r->fails = NULL;
     rig_stop(r);
     ox_meta_memory_tree_free(r->tree);
     ox_sim_store_free(r->store);

@@ -29,6 +29,10 @@ struct rig {
     void (*on_place)(struct rig *r, enum ox_sim_place_call call, int64_t ledger, int64_t entry, struct ox_sim_place_fault *fault);
     void *ctx;
     struct ox_sim_place_faults faults;
+    bool (*fails)(const char *path); // metadata calls on such a path fail; NULL: none
+    struct ox_meta_memory_faults meta_faults;
+    char edges[64][32]; // state changes logged so far: "topic LOADING OPEN"
+    size_t edge_count;
     struct ox_broker_config config;  // for the next start
     struct ox_ml_settings settings;  // for the next start
     // The process.
@@ -69,6 +73,8 @@ struct rig_producer {
 };
 // Attaches; the outcome.
 enum ox_err rig_produce(struct rig *r, struct rig_producer *p, struct ox_topic *t, const char *name, bool reconnect);
+// True if that state change was logged.
+bool rig_took(const struct rig *r, const char *edge);
 // An entry as a client makes it; the caller owns the reference.
 struct ox_buf rig_entry(const char *name, uint64_t sequence_id, const char *payload, int32_t batch);
 // Sends "payload"; returns what ox_producer_publish does.

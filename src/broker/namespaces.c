@@ -79,9 +79,13 @@ static enum ox_err partitions_read(struct ox_buf value, uint32_t *ret)
     return good ? OX_OK : OX_E_CORRUPT;
 }
 
-static char *partitions_json(uint32_t partitions)
+// Makes the node of a partitioned topic.
+static void partitions_make(struct ox_meta *meta, struct ox_meta_put *put, const char *path, uint32_t partitions)
 {
-    return ox_asprintf("{\"partitions\":%u,\"deleted\":false}", (unsigned)partitions);
+    OX_CLEANUP(ox_free_ptr) char *json = ox_asprintf("{\"partitions\":%u,\"deleted\":false}", (unsigned)partitions);
+    struct ox_buf value = ox_buf_copy(json, strlen(json));
+    ox_meta_put(meta, put, path, value, OX_META_ABSENT, 0);
+    ox_buf_unref(&value);
 }
 
 static struct ox_partitions_get *partitions_of(struct ox_seq *s)
@@ -163,9 +167,8 @@ static ox_step partitions_topic_got(struct ox_seq *s)
         return OX_FINISH(s, OX_OK);
     uint32_t count = own ? ns->default_partitions : c->default_partitions;
     p->partitions = count ? count : 1;
-    OX_CLEANUP(ox_free_ptr) char *json = partitions_json(p->partitions);
     ox_seq_bind(s, &p->put.op, "partitions.put");
-    ox_meta_put(p->shard->meta, &p->put, p->path, ox_buf_static(json, strlen(json)), OX_META_ABSENT, 0);
+    partitions_make(p->shard->meta, &p->put, p->path, p->partitions);
     return OX_WAIT(s, partitions_put);
 }
 
@@ -202,9 +205,8 @@ static ox_step create_namespace(struct ox_seq *s)
     struct ox_partitions_create *p = CONTAINER_OF(s, struct ox_partitions_create, seq);
     if (s->err)
         return OX_FINISH(s, s->err);
-    OX_CLEANUP(ox_free_ptr) char *json = partitions_json(p->partitions);
     ox_seq_bind(s, &p->put.op, "partitions.put");
-    ox_meta_put(p->shard->meta, &p->put, p->path, ox_buf_static(json, strlen(json)), OX_META_ABSENT, 0);
+    partitions_make(p->shard->meta, &p->put, p->path, p->partitions);
     return OX_WAIT(s, create_put);
 }
 

@@ -189,6 +189,7 @@ static void producer_detach(struct ox_producer *p)
 {
     struct ox_topic *t = p->topic;
     publishes_orphan(p);
+    producer_drained(p, OX_E_CANCELED);
     if (p->blocked)
         ox_list_remove(&t->shard->blocked, &p->blocked_link);
     p->blocked = false;

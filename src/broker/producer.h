@@ -19,7 +19,7 @@ struct ox_receipt {
     uint64_t index;                // broker entry index of its last message, with broker entry metadata
 };
 
-// The owner's side. All are called from the loop, none inside a call of the owner's, except where said.
+// The owner's side. All are called from the loop, none inside a call of the owner's; inside receipt and unblocked the owner neither publishes nor closes.
 struct ox_producer_events {
     // The outcome of each send, in order of the sends.
     void (*receipt)(struct ox_producer *p, const struct ox_receipt *r);
@@ -51,6 +51,7 @@ struct ox_producer {
     const struct ox_producer_events *events;
     void *owner;          // public
     struct ox_list publishes; // private: in flight, in order
+    struct ox_op *draining;   // private: finished when nothing is in flight
     struct ox_link link;  // private: in topic->producers
     struct ox_link blocked_link; // private: in shard->blocked
 };
@@ -81,6 +82,8 @@ struct ox_producer_open {
     struct ox_resend_scan *scan; // private
 };
 void ox_producer_open(struct ox_topic *t, struct ox_producer_open *op);
+// Waits until all sends so far have their receipts; one at a time. It goes on existing. Errors: CANCELED (it was closed meanwhile).
+void ox_producer_drain(struct ox_producer *p, struct ox_op *op);
 // Detaches and frees it; no event comes any more. Appends in flight go on without a receipt.
 void ox_producer_close(struct ox_producer *p);
 

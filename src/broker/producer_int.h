@@ -20,6 +20,8 @@ struct publish {
 
 // The producer leaves its sends: they end without a receipt.
 void publishes_orphan(struct ox_producer *p);
+// Tells who waits for the end of its sends.
+void producer_drained(struct ox_producer *p, enum ox_err err);
 // Frees a producer that is in no list any more.
 void producer_free(struct ox_producer *p);
 

@@ -74,6 +74,25 @@ static void producer_answer(struct ox_producer *p)
         p->events->receipt(p, &pub->receipt);
         publish_free(pub);
     }
+    producer_drained(p, OX_OK);
+}
+
+void producer_drained(struct ox_producer *p, enum ox_err err)
+{
+    struct ox_op *op = p->draining;
+    p->draining = NULL;
+    if (op)
+        ox_op_finish(op, err);
+}
+
+void ox_producer_drain(struct ox_producer *p, struct ox_op *op)
+{
+    OX_ASSERT(p->magic == PRODUCER_MAGIC && !p->draining);
+    ox_op_begin(op);
+    if (ox_list_empty(&p->publishes))
+        ox_op_finish(op, OX_OK);
+    else
+        p->draining = op;
 }
 
 // ---- memory in flight

@@ -27,7 +27,7 @@ void subscription_set_state(struct ox_subscription *s, enum ox_sub_state to, con
         [OX_SUBSCRIPTION_OPENING] = 1u << OX_SUBSCRIPTION_OPEN | 1u << OX_SUBSCRIPTION_GONE,
         [OX_SUBSCRIPTION_OPEN] = 1u << OX_SUBSCRIPTION_SEEKING | 1u << OX_SUBSCRIPTION_REMOVING | 1u << OX_SUBSCRIPTION_GONE,
         [OX_SUBSCRIPTION_SEEKING] = 1u << OX_SUBSCRIPTION_OPEN,
-        [OX_SUBSCRIPTION_REMOVING] = 1u << OX_SUBSCRIPTION_GONE | 1u << OX_SUBSCRIPTION_OPEN,
+        [OX_SUBSCRIPTION_REMOVING] = 1u << OX_SUBSCRIPTION_GONE,
         [OX_SUBSCRIPTION_GONE] = 0,
     };
     OX_ASSERT(allowed[s->state] & 1u << to);

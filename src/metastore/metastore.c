@@ -27,7 +27,7 @@ void ox_meta_open(struct ox_loop *loop, struct ox_op *op, const char *url, struc
         ox_meta_lmdb_open(loop, op, &config, ret);
         return;
     }
-    ox_error(loop->log, "metastore.open", "url=\"%s\" reason=\"unknown scheme, use lmdb:DIR or memory:\"", url);
+    ox_error(loop->log, "metastore.url", "url=\"%s\" reason=\"unknown scheme, use lmdb:DIR or memory:\"", url);
     ox_op_begin(op);
     ox_op_finish(op, OX_E_INVALID);
 }

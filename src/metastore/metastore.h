@@ -113,7 +113,7 @@ struct ox_meta {
 
 // Opens the store that a URL names: "lmdb:DIR" (made if it is not there; one process at a time), "lmdb:DIR?readonly" (for tools: no session, ephemerals
 // stay, every write answers ACCESS) or "memory:". *ret is set before op finishes with OK. What went wrong is also logged with the directory's name
-// (event metastore.open). Errors: INVALID (unknown scheme), LOCKED, IO, ACCESS, NO_SPACE, CORRUPT, NOT_FOUND (readonly), UNSUPPORTED (a newer format).
+// (events metastore.open, metastore.url). Errors: INVALID (unknown scheme), LOCKED, IO, ACCESS, NO_SPACE, CORRUPT, NOT_FOUND (readonly), UNSUPPORTED (a newer format).
 void ox_meta_open(struct ox_loop *loop, struct ox_op *op, const char *url, struct ox_meta **ret);
 // Ends the session (its ephemerals go), waits for what is in flight, frees the store.
 void ox_meta_close(struct ox_meta *meta, struct ox_op *op);

@@ -131,8 +131,7 @@ bool ml_append_settle(struct ox_mledger *ml, const struct ox_ml_ledger *old, int
 {
     struct mledger_impl *impl = ml_impl(ml);
     bool short_end = false;
-    OX_LIST_EACH(&impl->pending, link)
-    {
+    OX_LIST_EACH(&impl->pending, link) {
         struct ox_ml_append *a = append_of(link);
         if (a->stage == ML_REFUSED || a->home != old)
             continue;

@@ -94,6 +94,8 @@ struct ox_buf cursor_pack_node(const struct ox_cursor *c, bool with_position, st
 enum ox_err cursor_take_position(struct ox_cursor *c, struct ox_buf record) OX_CHECKED;
 // Takes a node's value: properties, position where it is in the node, and where the cursor ledger is. Errors: CORRUPT, NO_PLACE.
 enum ox_err cursor_take_node(struct ox_cursor *c, struct ox_buf value, struct ox_location *ret_where) OX_CHECKED;
+// True if a node is that of a cursor which has never stored more than a position.
+bool cursor_node_is_unused(struct ox_buf value);
 // True if the ranges fit into the node.
 bool cursor_fits_node(const struct ox_cursor *c);
 

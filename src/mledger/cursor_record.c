@@ -277,3 +277,13 @@ enum ox_err cursor_take_node(struct ox_cursor *c, struct ox_buf value, struct ox
     ox_arena_fini(&arena);
     return err;
 }
+
+bool cursor_node_is_unused(struct ox_buf value)
+{
+    struct ox_arena arena;
+    ox_arena_init(&arena, CURSOR_ARENA_BYTES);
+    Mldata__ManagedCursorInfo *info = NULL;
+    bool unused = ox_cursor_decode(&arena, value, &info, NULL) == OX_OK && info->cursors_ledger_id < 0 && info->n_individual_deleted_messages == 0;
+    ox_arena_fini(&arena);
+    return unused;
+}

@@ -63,6 +63,7 @@ static ox_step recovery_next(struct ox_seq *s)
     }
     r->cursor = cursor_new(r->ml, ox_str_get(&name), true, ox_ml_clamp(r->ml, OX_POS_EARLIEST));
     ox_str_fini(&name);
+    cursor_impl(r->cursor)->failed = OX_E_SHUTDOWN; // until its position is known nothing may be written for it
     ox_seq_bind(s, &r->get.op, "cursor.node.read");
     ox_meta_get(r->ml->factory->meta, &r->get, cursor_impl(r->cursor)->path);
     return OX_WAIT(s, recovery_node);
@@ -162,6 +163,7 @@ static ox_step recovery_settle(struct ox_seq *s)
     cursor_settle(c);
     ox_cursor_rewind(c);
     cursor_impl(c)->stored_pos = c->mark_delete;
+    cursor_impl(c)->failed = OX_OK;
     cursor_impl(c)->node_stale = !ox_pos_equal(found, c->mark_delete);
     return OX_GOTO(s, recovery_next);
 }

@@ -158,6 +158,7 @@ static ox_step cursor_node_written(struct ox_seq *s)
 }
 
 // What became of a put whose outcome is unknown: our very bytes at the next version = it happened; the old version = it did not; else somebody else owns the cursor.
+// A cursor that is being made may find the node of an earlier attempt whose answer was lost: no position was ever given out from it, it is written over.
 static ox_step cursor_node_reread(struct ox_seq *s)
 {
     struct cursor_impl *impl = cursor_of(s);
@@ -165,13 +166,15 @@ static ox_step cursor_node_reread(struct ox_seq *s)
         return OX_GOTO(s, cursor_node_put);
     if (s->err != OX_OK)
         return OX_FINISH(s, s->err == OX_E_NOT_FOUND ? OX_E_FENCED : s->err);
-    bool ours = ox_buf_equal(impl->get.value, impl->node_writing) && impl->get.stat.version == impl->node_version + 1;
+    int64_t version = impl->get.stat.version;
+    bool ours = ox_buf_equal(impl->get.value, impl->node_writing) && version == impl->node_version + 1;
+    bool unborn = impl->job == CURSOR_JOB_CREATE && cursor_node_is_unused(impl->get.value);
     ox_buf_unref(&impl->get.value);
-    if (ours) {
-        impl->node_version = impl->get.stat.version;
+    if (ours || unborn)
+        impl->node_version = version;
+    if (ours)
         return OX_GOTO(s, cursor_after_node);
-    }
-    return impl->get.stat.version == impl->node_version ? OX_GOTO(s, cursor_node_put) : OX_FINISH(s, OX_E_FENCED);
+    return version == impl->node_version ? OX_GOTO(s, cursor_node_put) : OX_FINISH(s, OX_E_FENCED);
 }
 
 // ---- a flush --------------------------------------------------------------------------------------------------------

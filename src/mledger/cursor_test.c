@@ -137,7 +137,9 @@ static void test_cursor_node_bytes_are_pulsars(void **state) // facts 12: new, i
     assert_int_equal(ack(&cw, (int64_t[]){1, 2, 4, 6}, 4), OX_OK);
     assert_int_equal(world_close(&cw.w, cw.ml), OX_OK);
     char want[256], *got = cursor_hex(&cw);
-    snprintf(want, sizeof want, "08ffffffffffffffffff0110%02x1802220c0a0408%02x10031204 08%02x1004220c0a0408%02x10051204 08%02x100630T", data, data, data, data, data);
+    snprintf(want, sizeof want,
+             "08ffffffffffffffffff0110%02x1802220c0a0408%02x10031204 08%02x1004220c0a0408%02x10051204 08%02x100630T",
+             data, data, data, data, data);
     char *to = want;
     for (const char *from = want; *from; from++)
         if (*from != ' ')
@@ -290,7 +292,8 @@ static void test_cursor_properties_stay(void **state)
 }
 
 // Every call to the place that makes or writes a cursor ledger fails.
-static void no_cursor_ledgers(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry, struct ox_sim_place_fault *fault)
+static void no_cursor_ledgers(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                              struct ox_sim_place_fault *fault)
 {
     (void)ledger, (void)entry;
     if (*(bool *)w->ctx && call == OX_SIM_CALL_CREATE)
@@ -344,6 +347,34 @@ static void test_cursor_unknown_outcome_of_the_node_is_reread(void **state)
     }
 }
 
+static void lose_every_answer(struct world *w, bool write, const char *path, struct ox_meta_fault *fault)
+{
+    if (strcmp(path, NODE) == 0 && *(bool *)w->ctx)
+        fault->outcome = write ? OX_META_FAIL_AFTER : OX_META_FAIL_BEFORE;
+}
+
+static void test_cursor_creation_takes_over_the_node_of_a_lost_attempt(void **state)
+{
+    (void)state;
+    struct cursor_world cw;
+    struct ox_cursor_open open;
+    bool lost = true;
+    world_init(&cw.w, 20);
+    cw.ml = world_open(&cw.w, NAME);
+    cw.w.ctx = &lost;
+    cw.w.on_meta = lose_every_answer;
+    memset(&open, 0, sizeof open);
+    world_op(&cw.w, &open.op);
+    ox_cursor_open(cw.ml, &open, SUB, true, OX_POS_EARLIEST, NULL);
+    assert_int_equal(world_wait(&cw.w, &open.op), OX_E_DISCONNECTED);
+    lost = false;
+    world_sleep(&cw.w, OX_SEC);
+    cw.c = world_cursor(&cw.w, cw.ml, SUB, OX_POS_EARLIEST);
+    world_fill(&cw.w, cw.ml, 0, 2);
+    assert_int_equal(ack_one(&cw, 0), OX_OK);
+    end(&cw);
+}
+
 static void test_cursor_node_written_by_somebody_else_fences(void **state)
 {
     (void)state;
@@ -359,6 +390,35 @@ static void test_cursor_node_written_by_somebody_else_fences(void **state)
     ox_free(node);
     (void)world_close(&cw.w, cw.ml);
     world_fini(&cw.w);
+}
+
+static void fail_reads(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                       struct ox_sim_place_fault *fault)
+{
+    (void)ledger, (void)entry;
+    if (call == OX_SIM_CALL_READ && *(bool *)w->ctx)
+        fault->err = OX_E_IO;
+}
+
+static void test_cursor_that_could_not_be_read_is_left_as_it_is(void **state)
+{
+    (void)state;
+    struct cursor_world cw;
+    bool broken = false;
+    begin(&cw, 19);
+    cw.w.ctx = &broken;
+    cw.w.on_place = fail_reads;
+    world_fill(&cw.w, cw.ml, 0, 6);
+    assert_int_equal(ack(&cw, (int64_t[]){0, 1, 2, 4}, 4), OX_OK);
+    world_crash(&cw.w, cw.ml);
+    broken = true;
+    assert_int_equal(world_open_err(&cw.w, NAME, false), OX_E_IO);
+    broken = false;
+    cw.ml = world_open(&cw.w, NAME);
+    cw.c = ox_cursor_find(cw.ml, SUB);
+    assert_mark(&cw, 0, 2);
+    assert_true(ox_cursor_is_deleted(cw.c, at(&cw, 0, 4)));
+    end(&cw);
 }
 
 // Varints of a position beyond what any ledger of the test has.
@@ -417,7 +477,6 @@ static void test_trap_s07_cursor_ledger_without_an_entry(void **state)
     assert_int_equal(ox_cursor_backlog(cw.c), 3);
     end(&cw);
 }
-
 
 static char *read_some(struct cursor_world *cw, uint32_t max)
 {
@@ -577,7 +636,9 @@ int main(void)
         cmocka_unit_test(test_cursor_properties_stay),
         cmocka_unit_test(test_cursor_goes_into_the_node_when_no_ledger_can_be_made),
         cmocka_unit_test(test_cursor_unknown_outcome_of_the_node_is_reread),
+        cmocka_unit_test(test_cursor_creation_takes_over_the_node_of_a_lost_attempt),
         cmocka_unit_test(test_cursor_node_written_by_somebody_else_fences),
+        cmocka_unit_test(test_cursor_that_could_not_be_read_is_left_as_it_is),
         cmocka_unit_test(test_trap_s07_cursor_between_two_ledgers),
         cmocka_unit_test(test_trap_s07_cursor_ledger_without_an_entry),
         cmocka_unit_test(test_cursor_read_skips_what_is_acknowledged_and_rewinds),

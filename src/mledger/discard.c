@@ -20,6 +20,25 @@ static void discard_free(struct ml_discard *d)
     ox_free(d);
 }
 
+// Ends a drain when nothing is in flight any more.
+static void discard_drained(struct ox_ml_factory *f)
+{
+    struct ox_op *op = f->drain;
+    OX_LIST_EACH(&f->discards, link)
+        if (ox_op_pending(&CONTAINER_OF(link, struct ml_discard, link)->del.op))
+            return;
+    f->drain = NULL;
+    if (op)
+        ox_op_finish(op, OX_OK);
+}
+
+void ox_ml_factory_drain(struct ox_ml_factory *f, struct ox_op *op)
+{
+    ox_op_begin(op);
+    f->drain = op;
+    discard_drained(f);
+}
+
 static void discard_try(struct ml_discard *d)
 {
     d->tries++;
@@ -42,11 +61,12 @@ static void discard_done(struct ox_op *op)
     if (!over)
         ox_warn(f->log, "mledger.discard.failed", "ledger=%lld log=%s error=%s try=%d", (long long)d->where.id,
                 ox_kv_find(&d->owner, "pulsar/managed-ledger"), ox_err_name(op->err), d->tries);
-    bool again = !over && op->err != OX_E_IDENTITY_MISMATCH && op->err != OX_E_SHUTDOWN && d->tries < ML_DISCARD_TRIES;
+    bool again = !over && !f->drain && op->err != OX_E_IDENTITY_MISMATCH && op->err != OX_E_SHUTDOWN && d->tries < ML_DISCARD_TRIES;
     if (again)
         ox_timer_start(&d->pause, ML_DISCARD_PAUSE_NS);
     else
         discard_free(d);
+    discard_drained(f);
 }
 
 void ml_discard(struct ox_ml_factory *f, struct ox_location where, const struct ox_kv *owner)

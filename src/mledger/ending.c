@@ -35,6 +35,17 @@ static ox_step removal_node(struct ox_seq *s);
 static ox_step removal_node_deleted(struct ox_seq *s);
 static ox_step ending_last(struct ox_seq *s);
 
+// A next ledger that certainly no node names has no use.
+static void ending_drop_next(struct mledger_impl *impl)
+{
+    if (!impl->next || impl->roll.in_doubt)
+        return;
+    struct ox_location where = impl->next->where;
+    ml_list_remove(impl->ml, impl->next);
+    impl->next = NULL;
+    ml_discard(impl->ml->factory, where, &impl->owner);
+}
+
 static void ending_start(struct ox_mledger *ml, struct ox_op *op, bool remove)
 {
     struct ml_ending *e = &ml_impl(ml)->ending;
@@ -131,6 +142,7 @@ static ox_step ending_reads(struct ox_seq *s)
 static ox_step ending_last(struct ox_seq *s)
 {
     struct mledger_impl *impl = ending_impl(s);
+    ending_drop_next(impl);
     ending_note(&impl->ending, impl->fail_err);
     return OX_FINISH(s, impl->ending.first);
 }
@@ -159,6 +171,7 @@ static ox_step removal_recorded(struct ox_seq *s)
     if (s->err != OX_OK)
         return OX_GOTO(s, ending_last);
     OX_CRASHPOINT(s->loop, "delete.after_record");
+    ending_drop_next(impl);
     return OX_GOTO(s, removal_ledger);
 }
 

@@ -49,8 +49,9 @@ void ox_ml_factory_init(struct ox_ml_factory *f, uint64_t cache_bytes)
 void ox_ml_factory_fini(struct ox_ml_factory *f)
 {
     OX_ASSERT(ox_map_count(&f->open) == 0 && ox_list_empty(&f->handles));
-    struct ox_metric *all[] = {&f->appends,      &f->append_bytes, &f->append_failures, &f->rollovers,    &f->trimmed_ledgers,
-                               &f->lost_entries, &f->lost_ledgers, &f->orphans,         &f->kept_orphans, &f->cursor_flushes};
+    struct ox_metric *all[] = {&f->appends,         &f->append_bytes,  &f->append_failures, &f->rollovers,
+                               &f->trimmed_ledgers, &f->lost_entries,  &f->lost_ledgers,    &f->orphans,
+                               &f->kept_orphans,    &f->cursor_flushes};
     for (size_t i = 0; i < OX_COUNT(all); i++)
         ox_metric_fini(all[i]);
     ox_timer_stop(&f->idle);

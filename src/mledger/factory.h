@@ -48,13 +48,16 @@ struct ox_ml_factory {
     struct ox_list handles;           // private: ledgers with a handle that can be closed, the longest unused first
     struct ox_timer idle;             // private: closes unused handles
     struct ox_list discards;          // private: ledgers on their way out
+    struct ox_op *drain;              // private: waits for them
     uint32_t places_known;            // private: so many of the router's places have shown the identity that is on record
     struct ox_metric lost_ledgers, orphans, kept_orphans; // private
     struct ox_metric appends, append_bytes, append_failures, rollovers, trimmed_ledgers, lost_entries, cursor_flushes; // private
 };
 // Registers the metrics and makes the cache (settings' cache size: cache_bytes).
 void ox_ml_factory_init(struct ox_ml_factory *f, uint64_t cache_bytes);
-// Frees the cache; all managed ledgers must be closed (asserted).
+// Waits for deletes of dropped ledgers that are in flight; what pauses before another try is left to the next start's sweep. Once, before fini.
+void ox_ml_factory_drain(struct ox_ml_factory *f, struct ox_op *op);
+// Frees the cache; all managed ledgers must be closed and the factory drained (asserted).
 void ox_ml_factory_fini(struct ox_ml_factory *f);
 
 // The sweep at process start: ledgers of this instance that no node names are deleted, owner checked; a stranger's never. Data ledgers whose topic

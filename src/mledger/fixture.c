@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void world_choose_place(struct ox_sim_place_faults *f, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
-                               struct ox_sim_place_fault *fault)
+static void world_choose_place(struct ox_sim_place_faults *f, enum ox_sim_place_call call, int64_t ledger,
+                               int64_t entry, struct ox_sim_place_fault *fault)
 {
     struct world *w = CONTAINER_OF(f, struct world, place_faults);
     if (w->on_place)
@@ -101,12 +101,18 @@ void world_start(struct world *w)
     w->loop = ox_sim_loop(w->node);
     w->meta = ox_meta_memory_new(w->loop, w->tree, &w->meta_faults);
     ox_router_init(&w->router, w->loop);
-    ox_router_add(&w->router, w->table ? world_open_store(w) : ox_sim_place_new(w->loop, w->store, "default", &w->place_faults));
+    ox_router_add(&w->router,
+                  w->table ? world_open_store(w) : ox_sim_place_new(w->loop, w->store, "default", &w->place_faults));
     if (w->other_store)
         ox_router_add(&w->router, ox_sim_place_new(w->loop, w->other_store, "other", &w->place_faults));
     ox_metrics_init(&w->metrics);
-    w->factory = (struct ox_ml_factory){.loop = w->loop, .log = &w->log, .meta = w->meta, .router = &w->router,
-                                        .metrics = &w->metrics, .settings = w->settings, .instance = "i-1"};
+    w->factory = (struct ox_ml_factory){.loop = w->loop,
+                                        .log = &w->log,
+                                        .meta = w->meta,
+                                        .router = &w->router,
+                                        .metrics = &w->metrics,
+                                        .settings = w->settings,
+                                        .instance = "i-1"};
     ox_ml_factory_init(&w->factory, 1 << 20);
 }
 

@@ -25,7 +25,8 @@ struct world {
     struct ox_sim_store *store, *other_store; // other_store: a second place, if it was wanted
     struct ox_memory_table *table;            // not NULL: ledgers are in an embedded store on the node's disk instead
     // What hooks do; NULL: nothing special.
-    void (*on_place)(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry, struct ox_sim_place_fault *fault);
+    void (*on_place)(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                     struct ox_sim_place_fault *fault);
     void (*on_meta)(struct world *w, bool write, const char *path, struct ox_meta_fault *fault);
     void *ctx;
     struct ox_sim_place_faults place_faults;

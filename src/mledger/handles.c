@@ -14,8 +14,7 @@ void ml_handle_release(struct ox_ml_ledger *l)
 static void handles_close(struct ox_ml_factory *f)
 {
     uint64_t now = ox_now_ns(f->loop);
-    OX_LIST_EACH(&f->handles, link)
-    {
+    OX_LIST_EACH(&f->handles, link) {
         struct ox_ml_ledger *l = CONTAINER_OF(link, struct ox_ml_ledger, idle);
         if (f->handles.count <= ML_HANDLES_MAX && now - l->used_ns < ML_HANDLE_IDLE_NS)
             break;

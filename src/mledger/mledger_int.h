@@ -12,6 +12,8 @@
 #define ML_ROLL_PAUSE_NS (1 * OX_SEC)     // after a next ledger could not be made
 #define ML_ROLL_RECORD_NS (30 * OX_SEC)   // a record that can't be written for so long fails the log
 #define ML_RETRY_NS (100 * OX_MS)         // between two tries of a metadata operation
+#define ML_WRITE_TRIES 20                 // of one compare-and-set that turns out to have had no effect
+#define ML_READ_ENTRIES_MAX 1024          // asked of a ledger at once
 #define ML_ROLL_TRIES 3                   // next ledgers made for one rollover
 #define ML_TRIM_CHECK_NS (120 * OX_SEC)   // retention is looked at so often
 #define ML_HANDLE_IDLE_NS (60 * OX_SEC)   // a handle that nobody read through for so long is closed
@@ -46,6 +48,7 @@ struct ml_writer {
     struct ox_meta_put put;
     struct ox_meta_get get;
     struct ox_timer pause;
+    int tries; // of the edit being written
 };
 
 // Replaces the current ledger.
@@ -62,9 +65,10 @@ struct ml_roll {
     uint64_t old_bytes;
     uint64_t closed_ms;
     uint64_t give_up_ns;
-    bool old_broken;  // an append to the old ledger failed: there is no way back to it
+    bool in_doubt;   // the node may name the next ledger: its record was written, and the outcome never learned
+    bool old_broken; // an append to the old ledger failed: there is no way back to it
     struct ox_ml_ledger *wait_for; // the sequence goes on when no append is with this ledger any more
-    bool next_broken; // an append to the next ledger failed before that was recorded
+    bool next_broken;              // an append to the next ledger failed before that was recorded
     int tries;
     uint64_t not_before_ns; // no rollover by itself before
 };
@@ -73,8 +77,7 @@ struct ml_roll {
 struct ml_trim {
     struct ox_seq seq;
     struct ml_edit edit;
-    int64_t upto;  // ledgers up to this id go
-    bool again;
+    int64_t upto; // ledgers up to this id go
     struct ox_timer timer;
 };
 
@@ -83,7 +86,7 @@ struct ml_ending {
     struct ox_seq seq;
     struct ox_op *op;
     bool remove;
-    bool waiting; // for the log to be quiet
+    bool waiting;      // for the log to be quiet
     enum ox_err first; // first error on the way
     struct ox_op step;
     struct ox_ledger_close close;
@@ -99,17 +102,17 @@ struct mledger_impl {
     struct ox_record *record; // as the node holds it
     struct ox_kv owner;       // custom metadata of the log's data ledgers
     struct ox_ml_ledger *current, *next;
-    struct ox_list pending;   // appends handed to a ledger, and refused ones, in order of the calls
-    struct ox_list parked;    // those behind them that wait for a ledger
-    bool hold;                // appends are parked
-    enum ox_err fail_err;     // not OK: no append is taken any more
-    bool broken;              // an append has failed: all behind it fail too
-    int64_t acked_index;      // index of the last acknowledged message; -1: none
-    uint64_t rollover_ns;     // drawn: the greatest age of a ledger
-    uint32_t reads;           // in flight
-    int64_t entries_trimmed;  // entries of ledgers that left the list, for numbers that last
-    struct ox_op wake;        // wakes waiters
-    struct ox_timer age;      // the current ledger's greatest age
+    struct ox_list pending;  // appends handed to a ledger, and refused ones, in order of the calls
+    struct ox_list parked;   // those behind them that wait for a ledger
+    bool hold;               // appends are parked
+    enum ox_err fail_err;    // not OK: no append is taken any more
+    bool broken;             // an append has failed: all behind it fail too
+    int64_t acked_index;     // index of the last acknowledged message; -1: none
+    uint64_t rollover_ns;    // drawn: the greatest age of a ledger
+    uint32_t reads;          // in flight
+    int64_t entries_trimmed; // entries of ledgers that left the list, for numbers that last
+    struct ox_op wake;       // wakes waiters
+    struct ox_timer age;     // the current ledger's greatest age
     struct ml_writer writer;
     struct ml_roll roll;
     struct ml_trim trim;

@@ -362,6 +362,31 @@ static void test_mledger_storage_of_another_identity_is_never_used(void **state)
     world_fini(&w);
 }
 
+static void test_mledger_logs_are_opened_side_by_side(void **state)
+{
+    (void)state;
+    struct world w;
+    struct ox_ml_open op[5] = {0};
+    char name[64];
+    world_init(&w, 1);
+    world_stop(&w);
+    w.other_store = ox_sim_store_new(2); // two places whose identities are noted
+    world_start(&w);
+    for (int i = 0; i < 5; i++) {
+        snprintf(name, sizeof name, "public/default/persistent/n%d", i);
+        world_op(&w, &op[i].op);
+        ox_mledger_open(&w.factory, &op[i], name, true);
+    }
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(world_wait(&w, &op[i].op), OX_OK);
+    assert_int_equal(w.factory.places_known, 2);
+    for (int i = 0; i < 5; i++) {
+        world_fill(&w, op[i].ml, 10 * i, 2);
+        assert_int_equal(world_close(&w, op[i].ml), OX_OK);
+    }
+    world_fini(&w);
+}
+
 static void test_mledger_corrupt_record_is_refused_and_left_alone(void **state)
 {
     (void)state;
@@ -553,7 +578,8 @@ static void edges_of_rolling(struct world *w)
     world_close(w, ml);                               // FENCED -> CLOSING
 }
 
-static void close_fails(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry, struct ox_sim_place_fault *fault)
+static void close_fails(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                        struct ox_sim_place_fault *fault)
 {
     (void)w;
     (void)ledger;
@@ -596,8 +622,10 @@ static void test_mledger_every_edge_of_its_states_is_taken(void **state)
     world_close(&w, world_open(&w, "public/default/persistent/e6")); // OPEN -> CLOSING
     for (int from = OX_ML_OPENING; from <= OX_ML_CLOSED; from++)
         for (int to = OX_ML_OPENING; to <= OX_ML_CLOSED; to++)
-            if (ml_state_allows((enum ox_ml_state)from, (enum ox_ml_state)to) != world_took(&w, (enum ox_ml_state)from, (enum ox_ml_state)to))
-                fail_msg("%s -> %s was not taken", ml_state_name((enum ox_ml_state)from), ml_state_name((enum ox_ml_state)to));
+            if (ml_state_allows((enum ox_ml_state)from, (enum ox_ml_state)to) !=
+                world_took(&w, (enum ox_ml_state)from, (enum ox_ml_state)to))
+                fail_msg("%s -> %s was not taken", ml_state_name((enum ox_ml_state)from),
+                         ml_state_name((enum ox_ml_state)to));
     world_fini(&w);
 }
 
@@ -616,6 +644,7 @@ int main(void)
         cmocka_unit_test(test_mledger_unknown_outcome_of_writes_is_reread),
         cmocka_unit_test(test_mledger_last_ledger_gone_is_believed_logged_and_counted),
         cmocka_unit_test(test_mledger_storage_of_another_identity_is_never_used),
+        cmocka_unit_test(test_mledger_logs_are_opened_side_by_side),
         cmocka_unit_test(test_mledger_corrupt_record_is_refused_and_left_alone),
         cmocka_unit_test(test_mledger_waiters_wake_once_for_what_is_behind_their_position),
         cmocka_unit_test(test_mledger_find_bisects_across_ledgers),

@@ -20,16 +20,16 @@ struct model {
     struct ox_random random;
     struct ox_mledger *ml;
     struct ox_cursor *cursor;
-    bool embedded;                   // ledgers are in the embedded store: crashes are power cuts
-    bool trims;                      // the cursor moves
-    bool faulty;                     // hooks may do more than delay
-    int next;                        // number of the next entry; its text begins with it
+    bool embedded; // ledgers are in the embedded store: crashes are power cuts
+    bool trims;    // the cursor moves
+    bool faulty;   // hooks may do more than delay
+    int next;      // number of the next entry; its text begins with it
     size_t in_flight;
     struct ox_pos acked[ENTRIES_MAX]; // by number; ledger -1: not acknowledged
-    struct ox_pos consumed;          // acknowledged by the cursor: may be gone
+    struct ox_pos consumed;           // acknowledged by the cursor: may be gone
     struct ox_pos last_acked;
-    int last_number;                 // the newest acknowledged
-    int64_t id_max;                  // largest ledger id ever seen
+    int last_number; // the newest acknowledged
+    int64_t id_max;  // largest ledger id ever seen
     bool rolling;
     struct ox_op roll;
 };
@@ -44,7 +44,8 @@ static bool chance(struct model *m, uint64_t percent)
     return below(m, 100) < percent;
 }
 
-static void model_place(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry, struct ox_sim_place_fault *fault)
+static void model_place(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                        struct ox_sim_place_fault *fault)
 {
     struct model *m = CONTAINER_OF(w, struct model, w);
     (void)ledger;
@@ -163,7 +164,8 @@ static void model_check(struct model *m)
             break;
         if (err != OX_OK) { // fenced, or dead: nothing to be said
             if (!m->faulty && !m->w.loop->dead && m->ml->state != OX_ML_FENCED)
-                print_error("read: %s at " OX_POS_FMT " log %s\n", ox_err_name(err), OX_POS_ARG(from), ml_state_name(m->ml->state));
+                print_error("read: %s at " OX_POS_FMT " log %s\n", ox_err_name(err), OX_POS_ARG(from),
+                            ml_state_name(m->ml->state));
             assert_true(m->faulty || m->w.loop->dead || m->ml->state == OX_ML_FENCED);
             return;
         }

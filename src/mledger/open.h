@@ -9,6 +9,7 @@ struct ml_opening {
     struct ox_ml_open *op;
     struct ox_mledger *ml;
     bool create;
+    uint32_t place; // whose identity is being checked
     enum ox_err failed; // why the log is taken down again
     struct ox_meta_get get;
     struct ox_meta_put put;
@@ -17,11 +18,11 @@ struct ml_opening {
     struct ox_router_create making;
     struct ml_edit edit;
     struct ox_op step;
-    struct ox_ml_ledger *last; // of the list as the node had it, unless it holds nothing or is lost
+    struct ox_ml_ledger *last;  // of the list as the node had it, unless it holds nothing or is lost
     struct ox_location dropped; // last ledger without entries: leaves the list; id -1: none
     bool delete_dropped;
-    bool sealed_now;            // the last ledger gets its counts by this opening
-    int64_t probe;              // entry whose header is looked at for the index
+    bool sealed_now; // the last ledger gets its counts by this opening
+    int64_t probe;   // entry whose header is looked at for the index
 };
 
 // Each ends with OX_WAIT, OX_GOTO to the next of open.c's steps, or fails the job.

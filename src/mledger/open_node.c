@@ -29,7 +29,9 @@ ox_step opening_places(struct ox_seq *s)
     struct ox_ml_factory *f = opening_factory(o);
     if (f->places_known >= f->router->count)
         return OX_GOTO(s, opening_node);
-    OX_CLEANUP(ox_free_ptr) char *path = opening_place_path(ox_router_place(f->router, f->places_known));
+    o->place = f->places_known;
+    OX_CLEANUP(ox_free_ptr)
+    char *path = opening_place_path(ox_router_place(f->router, o->place));
     ox_seq_bind(s, &o->get.op, "mledger.open.place");
     ox_meta_get(f->meta, &o->get, path);
     return OX_WAIT(s, opening_place_read);
@@ -38,7 +40,8 @@ ox_step opening_places(struct ox_seq *s)
 static ox_step opening_place_make(struct ox_seq *s, const struct ox_place *place)
 {
     struct ml_opening *o = opening_of(s);
-    OX_CLEANUP(ox_free_ptr) char *path = opening_place_path(place);
+    OX_CLEANUP(ox_free_ptr)
+    char *path = opening_place_path(place);
     struct ox_buf value = ox_buf_copy(place->identity, strlen(place->identity));
     ox_seq_bind(s, &o->put.op, "mledger.open.place_put");
     ox_meta_put(opening_factory(o)->meta, &o->put, path, value, OX_META_ABSENT, 0);
@@ -52,22 +55,18 @@ static ox_step opening_place_read(struct ox_seq *s)
     struct ox_ml_factory *f = opening_factory(o);
     if (s->err != OX_OK && s->err != OX_E_NOT_FOUND)
         return opening_fail(s, s->err);
-    if (f->places_known >= f->router->count) { // another opening was quicker
-        if (s->err == OX_OK)
-            ox_buf_unref(&o->get.value);
-        return OX_GOTO(s, opening_node);
-    }
-    const struct ox_place *place = ox_router_place(f->router, f->places_known);
+    const struct ox_place *place = ox_router_place(f->router, o->place);
     if (s->err == OX_E_NOT_FOUND)
         return opening_place_make(s, place);
-    bool same = o->get.value.len == strlen(place->identity) && memcmp(o->get.value.data, place->identity, o->get.value.len) == 0;
+    bool same =
+        o->get.value.len == strlen(place->identity) && memcmp(o->get.value.data, place->identity, o->get.value.len) == 0;
     ox_buf_unref(&o->get.value);
     if (!same) {
-        ox_error(f->log, "mledger.place.stranger", "place=%s identity=%s hint=" OX_LOG_Q, place->name, place->identity,
-                 "the metadata store knows another identity for this place: start with the storage that belongs to the metadata");
+        ox_error(f->log, "mledger.place.stranger", "place=%s identity=%s hint=" OX_LOG_Q, place->name,
+                 place->identity, "the metadata store knows another identity for this place: start with the storage that belongs to the metadata");
         return opening_fail(s, OX_E_IDENTITY_MISMATCH);
     }
-    f->places_known++;
+    f->places_known = OX_MAX(f->places_known, o->place + 1); // another opening may have been quicker
     return OX_GOTO(s, opening_places);
 }
 
@@ -129,8 +128,8 @@ static enum ox_err opening_take_ledger(struct ox_mledger *ml, const struct ox_re
     struct ox_location where;
     enum ox_err err = opening_locate(ml->factory, l, &where);
     if (err != OX_OK) {
-        ox_error(ml->factory->log, "mledger.open.no_place", "log=%s ledger=%lld place=%s error=%s", ml->name, (long long)l->id,
-                 l->place ? l->place : "-", ox_err_name(err));
+        ox_error(ml->factory->log, "mledger.open.no_place", "log=%s ledger=%lld place=%s error=%s", ml->name,
+                 (long long)l->id, l->place ? l->place : "-", ox_err_name(err));
         return err;
     }
     struct ox_ml_ledger *added = ml_list_add(ml, where);
@@ -161,8 +160,8 @@ static enum ox_err opening_take_node(struct ml_opening *o)
     ml->node_version = o->get.stat.version;
     enum ox_err err = ox_record_decode(record, o->get.value);
     if (err != OX_OK) {
-        ox_error(ml->factory->log, "mledger.open.record_corrupt", "log=%s path=%s version=%lld bytes=%zu", ml->name, ml->path,
-                 (long long)ml->node_version, o->get.value.len);
+        ox_error(ml->factory->log, "mledger.open.record_corrupt", "log=%s path=%s version=%lld bytes=%zu", ml->name,
+                 ml->path, (long long)ml->node_version, o->get.value.len);
         return err;
     }
     for (size_t i = 0; i < ox_record_count(record) && err == OX_OK; i++) {

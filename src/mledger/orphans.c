@@ -10,14 +10,14 @@ struct sweep {
     struct ox_op *op;
     struct ox_seq seq;
     uint32_t place;
-    int64_t below;               // ledgers at or above it were made after the sweep began
+    int64_t below; // ledgers at or above it were made after the sweep began
     struct ox_next_id next;
     struct ox_ledger_list list;
-    size_t at;                   // in list.items
+    size_t at; // in list.items
     struct ox_meta_get get;
     struct ox_ledger_delete del;
-    char *path;                  // node of the log (or cursor) that `at` belongs to
-    char *known_path;            // node whose answer is `known`
+    char *path;       // node of the log (or cursor) that `at` belongs to
+    char *known_path; // node whose answer is `known`
     struct ox_buf known;
     bool known_exists;
     struct ox_record *record;
@@ -199,8 +199,8 @@ static ox_step sweep_topic_read(struct ox_seq *s)
     if (cursor)
         return sweep_read_node(s, ox_asprintf("%s/%s", w->path, cursor), sweep_cursor_read, "sweep_cursor_read");
     if (!w->topic_exists) {
-        ox_warn(w->factory->log, "mledger.sweep.kept", "ledger=%lld path=%s hint=" OX_LOG_Q, (long long)info->id, w->path,
-                "its topic has no node: kept, since the metadata may be what was lost");
+        ox_warn(w->factory->log, "mledger.sweep.kept", "ledger=%lld path=%s hint=" OX_LOG_Q, (long long)info->id,
+                w->path, "its topic has no node: kept, since the metadata may be what was lost");
         w->factory->kept_orphans.value++;
         return OX_GOTO(s, sweep_next);
     }

@@ -48,13 +48,13 @@ static void test_orphans_of_this_instance_go_and_nothing_else(void **state)
     world_init(&w, 1);
     struct ox_mledger *ml = prepare(&w, ids);
     world_crash(&w, ml);
-    make(&w, 100, "i-1", "managed-ledger", NAME, NULL);                        // made, never recorded
-    make(&w, 101, "i-1", "managed-ledger", NAME, "c%2F1");                     // replaced cursor ledger
-    make(&w, 102, "i-1", "managed-ledger", NAME, "gone");                      // of a cursor without node
+    make(&w, 100, "i-1", "managed-ledger", NAME, NULL);                          // made, never recorded
+    make(&w, 101, "i-1", "managed-ledger", NAME, "c%2F1");                       // replaced cursor ledger
+    make(&w, 102, "i-1", "managed-ledger", NAME, "gone");                        // of a cursor without node
     make(&w, 103, "i-1", "managed-ledger", "public/default/persistent/no", "c"); // of a log without node: a position, nothing more
-    make(&w, 200, "i-2", "managed-ledger", NAME, NULL);                        // another instance's
-    make(&w, 201, NULL, "managed-ledger", NAME, NULL);                         // real Pulsar's
-    make(&w, 202, "i-1", "schema", NAME, NULL);                                // not a log's
+    make(&w, 200, "i-2", "managed-ledger", NAME, NULL);                          // another instance's
+    make(&w, 201, NULL, "managed-ledger", NAME, NULL);                           // real Pulsar's
+    make(&w, 202, "i-1", "schema", NAME, NULL);                                  // not a log's
     make(&w, 203, "i-1", "managed-ledger", "public/default/persistent/no", NULL); // messages whose node is missing
     assert_int_equal(sweep(&w), OX_OK);
     for (size_t i = 0; i < 3; i++)

@@ -66,8 +66,8 @@ static struct ox_ml_ledger *read_locate(struct ox_ml_read *r)
 
 static void read_take(struct ox_ml_read *r, struct ox_buf take_entry)
 {
-    if (!r->entries)
-        r->entries = ox_calloc(r->entries_max, sizeof *r->entries);
+    if ((r->count & (r->count - 1)) == 0) // a power of two: full
+        r->entries = ox_realloc(r->entries, r->count ? 2 * r->count : 1, sizeof *r->entries);
     r->entries[r->count++] = (struct ox_entry){r->next, take_entry};
     r->next.entry++;
 }
@@ -145,7 +145,8 @@ static ox_step read_lost_ledger(struct ox_seq *s, enum ox_err err)
         return read_again(s);
     if (!l->lost) {
         ox_error(f->log, "mledger.read.lost_ledger", "log=%s ledger=%lld entries=%lld error=%s skipped=%s", r->ml->name,
-                 (long long)l->where.id, (long long)l->entries, ox_err_name(err), f->settings.skip_unrecoverable ? "yes" : "no");
+                 (long long)l->where.id, (long long)l->entries, ox_err_name(err),
+                 f->settings.skip_unrecoverable ? "yes" : "no");
         f->lost_ledgers.value++;
         l->lost = true;
         if (f->settings.skip_unrecoverable) {
@@ -175,7 +176,7 @@ static ox_step read_opened(struct ox_seq *s)
 static ox_step read_entries(struct ox_seq *s)
 {
     struct ox_ml_read *r = read_of(s);
-    int64_t wanted = r->single ? 1 : (int64_t)r->entries_max;
+    int64_t wanted = r->single ? 1 : OX_MIN((int64_t)r->entries_max, ML_READ_ENTRIES_MAX);
     ox_seq_bind(s, &r->read.op, "mledger.read.entries");
     r->read.first = r->next.entry;
     r->read.last = OX_MIN(r->next.entry + wanted, r->ledger->entries) - 1;
@@ -189,8 +190,9 @@ static ox_step read_lost_entry(struct ox_seq *s, enum ox_err err)
 {
     struct ox_ml_read *r = read_of(s);
     struct ox_ml_factory *f = r->ml->factory;
-    ox_error(f->log, "mledger.read.lost_entry", "log=%s position=" OX_POS_FMT " error=%s where=" OX_LOG_Q " skipped=%s", r->ml->name,
-             OX_POS_ARG(r->next), ox_err_name(err), r->read.where, f->settings.skip_unrecoverable ? "yes" : "no");
+    ox_error(f->log, "mledger.read.lost_entry", "log=%s position=" OX_POS_FMT " error=%s where=" OX_LOG_Q " skipped=%s",
+             r->ml->name, OX_POS_ARG(r->next), ox_err_name(err), r->read.where,
+             f->settings.skip_unrecoverable ? "yes" : "no");
     if (!f->settings.skip_unrecoverable)
         return OX_FINISH(s, OX_E_CORRUPT);
     f->lost_entries.value++;

@@ -132,7 +132,8 @@ static char *cursor_texts(struct read_rig *r, size_t count)
             break;
         }
         for (size_t i = 0; i < read.count; i++)
-            ox_str_addf(&out, "%s%.*s", out.len ? " " : "", (int)read.entries[i].data.len, (const char *)read.entries[i].data.data);
+            ox_str_addf(&out, "%s%.*s", out.len ? " " : "", (int)read.entries[i].data.len,
+                        (const char *)read.entries[i].data.data);
         count -= OX_MIN(read.count, count);
         ox_cursor_read_fini(&read);
     }
@@ -271,8 +272,8 @@ static void test_read_cursor_between_two_ledgers_is_clamped(void **state) // tra
     struct ox_buf value = ox_record_encode(record, false, "default");
     world_node_put(&w, NODE, value.data, value.len);
     // cursor ledger -1, mark-delete 1952575:-1
-    static const uint8_t cursor[] = {0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x10, 0xbf, 0x96, 0x77,
-                                     0x18, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
+    static const uint8_t cursor[] = {0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x10, 0xbf,
+                                     0x96, 0x77, 0x18, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
     world_node_put(&w, NODE "/s", cursor, sizeof cursor);
     struct ox_mledger *ml = world_open(&w, NAME);
     struct ox_cursor *c = ox_cursor_find(ml, "s");

@@ -203,7 +203,8 @@ void ox_record_stamp(struct ox_record *r, struct ox_location where, const char *
     ox_record_set_ledger_property(r, where.id, OX_STAMP_PLACE, place);
     if (where.physical == where.id)
         return;
-    OX_CLEANUP(ox_free_ptr) char *physical = ox_asprintf("%lld", (long long)where.physical);
+    OX_CLEANUP(ox_free_ptr)
+    char *physical = ox_asprintf("%lld", (long long)where.physical);
     ox_record_set_ledger_property(r, where.id, OX_STAMP_PHYSICAL, physical);
 }
 

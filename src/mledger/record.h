@@ -6,26 +6,26 @@
 #include "wire/mldata.h"
 
 // Properties of a ledger's record.
-#define OX_STAMP_PLACE "_pulsar.bookieClusterName"      // the place that holds the ledger; absent: the bootstrap place
-#define OX_STAMP_PHYSICAL "_pulsar.physicalLedgerId"    // the id there, where it isn't the logical one
-#define OX_STAMP_TRUNCATED "_oxbow.truncated"           // the ledger ends before its place says so
+#define OX_STAMP_PLACE "_pulsar.bookieClusterName"   // the place that holds the ledger; absent: the bootstrap place
+#define OX_STAMP_PHYSICAL "_pulsar.physicalLedgerId" // the id there, where it isn't the logical one
+#define OX_STAMP_TRUNCATED "_oxbow.truncated"        // the ledger ends before its place says so
 // Properties of the log.
-#define OX_PROPERTY_INDEX "index"                       // index of the last message (broker entry metadata)
+#define OX_PROPERTY_INDEX "index" // index of the last message (broker entry metadata)
 
 // A decoded record.
 struct ox_record {
-    struct ox_arena arena;            // private
-    Mldata__ManagedLedgerInfo *info;  // private
+    struct ox_arena arena;           // private
+    Mldata__ManagedLedgerInfo *info; // private
 };
 
 // One ledger of it.
 struct ox_record_ledger {
-    int64_t id;            // logical
-    int64_t physical;      // in its place
-    const char *place;     // name; NULL: the bootstrap place. Borrowed until the next change
-    int64_t entries;       // 0 where absent
-    uint64_t bytes;        // 0 where absent
-    uint64_t closed_ms;    // 0: open, or never noted
+    int64_t id;         // logical
+    int64_t physical;   // in its place
+    const char *place;  // name; NULL: the bootstrap place. Borrowed until the next change
+    int64_t entries;    // 0 where absent
+    uint64_t bytes;     // 0 where absent
+    uint64_t closed_ms; // 0: open, or never noted
 };
 
 // A new record without ledgers.

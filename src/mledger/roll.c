@@ -97,7 +97,7 @@ static void roll_start(struct ox_mledger *ml, struct ox_op *op, bool full)
     struct ml_roll *r = &impl->roll;
     r->op = op;
     r->old = impl->current;
-    r->old_broken = r->next_broken = false;
+    r->old_broken = r->next_broken = r->in_doubt = false;
     r->old_entries = -1;
     r->tries = 0;
     ml_set_state(ml, OX_ML_ROLLING, full ? "the ledger is full" : "asked for, or the ledger is old");
@@ -230,8 +230,8 @@ static ox_step roll_abandon(struct ox_seq *s)
     if (roll_waits_for(r, impl->next))
         return OX_WAIT(s, roll_abandon);
     struct ox_location where = impl->next->where;
-    ox_warn(impl->ml->factory->log, "mledger.roll.abandoned", "log=%s ledger=%lld old=%lld old_entries=%lld", impl->ml->name,
-            (long long)where.id, (long long)r->old->where.id, (long long)r->old_entries);
+    ox_warn(impl->ml->factory->log, "mledger.roll.abandoned", "log=%s ledger=%lld old=%lld old_entries=%lld",
+            impl->ml->name, (long long)where.id, (long long)r->old->where.id, (long long)r->old_entries);
     ml_append_park(impl->ml, r->old);
     ml_list_remove(impl->ml, impl->next);
     impl->next = NULL;
@@ -247,6 +247,7 @@ static ox_step roll_record(struct ox_seq *s)
         return OX_GOTO(s, roll_stop);
     if (impl->roll.next_broken)
         return OX_GOTO(s, roll_abandon);
+    impl->roll.in_doubt = true;
     ox_seq_bind(s, &impl->roll.edit.op, "mledger.roll.record");
     ml_edit_start(impl->ml, &impl->roll.edit);
     return OX_WAIT(s, roll_recorded);
@@ -256,6 +257,7 @@ static ox_step roll_record(struct ox_seq *s)
 static ox_step roll_not_recorded(struct ox_seq *s)
 {
     struct mledger_impl *impl = roll_impl(s);
+    impl->roll.in_doubt = s->err == OX_E_SHUTDOWN || s->err == OX_E_FENCED;
     if (impl->fail_err != OX_OK)
         return OX_GOTO(s, roll_stop);
     if (s->err == OX_E_SHUTDOWN || ox_now_ns(s->loop) >= impl->roll.give_up_ns)

@@ -19,7 +19,8 @@ struct roll_rig {
     size_t append_count;
 };
 
-static void rig_hook(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry, struct ox_sim_place_fault *fault)
+static void rig_hook(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                     struct ox_sim_place_fault *fault)
 {
     struct roll_rig *r = CONTAINER_OF(w, struct roll_rig, w);
     (void)ledger;
@@ -106,7 +107,7 @@ static void test_roll_appends_go_to_the_next_ledger_while_the_old_one_drains(voi
     rig_append(&r, 3);
     world_sleep(&r.w, 10 * OX_MS);
     assert_int_equal(ox_sim_store_find(r.w.store, ml_impl(r.ml)->next->where.id)->last_entry, 2); // stored there ...
-    assert_int_equal(r.ml->last.ledger, old->where.id);                                         // ... and not acknowledged
+    assert_int_equal(r.ml->last.ledger, old->where.id); // ... and not acknowledged
     for (int i = 3; i < 6; i++)
         assert_true(ox_op_pending(&r.appends[i]->op));
     rig_expect(&r, "0 1 2");
@@ -196,7 +197,8 @@ static void test_roll_failed_append_that_took_effect_is_found_by_the_close(void 
     struct roll_rig r;
     struct ox_op roll;
     rig_init(&r);
-    rig_fail(&r, OX_SIM_CALL_APPEND, 2, 1, (struct ox_sim_place_fault){.before_ns = 20 * OX_MS, .err = OX_E_PLACE_FAILED, .effect = true});
+    rig_fail(&r, OX_SIM_CALL_APPEND, 2, 1,
+             (struct ox_sim_place_fault){.before_ns = 20 * OX_MS, .err = OX_E_PLACE_FAILED, .effect = true});
     rig_append(&r, 3);
     rig_start_roll(&r, &roll);
     assert_int_equal(world_wait(&r.w, &roll), OX_OK);
@@ -286,6 +288,24 @@ static void test_roll_old_ledger_that_cannot_be_closed_fails_the_log(void **stat
     rig_finish(&r, 3, OX_E_PLACE_FAILED);
     rig_expect(&r, "0 1 2");
     world_crash(&r.w, r.ml);
+    r.ml = world_open(&r.w, NAME);
+    rig_expect(&r, "0 1 2");
+    rig_fini(&r);
+}
+
+static void test_roll_next_ledger_that_was_never_recorded_goes_with_the_close(void **state)
+{
+    (void)state;
+    struct roll_rig r;
+    rig_init(&r);
+    rig_append(&r, 3);
+    rig_finish(&r, 3, OX_OK);
+    rig_fail(&r, OX_SIM_CALL_CLOSE, 0, 1, (struct ox_sim_place_fault){.err = OX_E_PLACE_FAILED});
+    assert_int_equal(world_roll(&r.w, r.ml), OX_E_PLACE_FAILED);
+    assert_int_equal(ox_sim_store_count(r.w.store), 2);
+    assert_int_equal(world_close(&r.w, r.ml), OX_E_PLACE_FAILED);
+    world_settle(&r.w);
+    assert_int_equal(ox_sim_store_count(r.w.store), 1);
     r.ml = world_open(&r.w, NAME);
     rig_expect(&r, "0 1 2");
     rig_fini(&r);
@@ -551,8 +571,8 @@ static void crash_at(const char *point, struct ox_sim_place_fault append_fault)
 static void test_roll_crash_at_every_point_loses_nothing_acknowledged(void **state)
 {
     (void)state;
-    const char *const points[] = {"roll.after_create",  "roll.after_close",  "roll.after_record", "end.after_cursors", "end.after_ledger",
-                                  "open.after_recover", "open.after_create", "open.after_record"};
+    const char *const points[] = {"roll.after_create", "roll.after_close",   "roll.after_record", "end.after_cursors",
+                                  "end.after_ledger",  "open.after_recover", "open.after_create", "open.after_record"};
     for (size_t i = 0; i < OX_COUNT(points); i++)
         crash_at(points[i], (struct ox_sim_place_fault){0});
     crash_at("roll.after_abandon", (struct ox_sim_place_fault){.before_ns = 20 * OX_MS, .err = OX_E_PLACE_FAILED});
@@ -583,6 +603,7 @@ int main(void)
         cmocka_unit_test(test_roll_next_ledgers_that_keep_failing_fail_the_log),
         cmocka_unit_test(test_roll_unknown_outcome_of_the_close_is_learned_by_recovery),
         cmocka_unit_test(test_roll_old_ledger_that_cannot_be_closed_fails_the_log),
+        cmocka_unit_test(test_roll_next_ledger_that_was_never_recorded_goes_with_the_close),
         cmocka_unit_test(test_roll_record_that_fails_is_tried_again),
         cmocka_unit_test(test_roll_that_can_never_be_recorded_fails_the_log),
         cmocka_unit_test(test_roll_by_another_owner_meanwhile_fences),

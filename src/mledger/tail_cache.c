@@ -124,8 +124,7 @@ bool ox_tail_cache_get(struct ox_tail_cache *c, struct ox_pos pos, struct ox_buf
 
 void ox_tail_cache_drop_ledger(struct ox_tail_cache *c, int64_t ledger)
 {
-    OX_LIST_EACH(&c->lru, link)
-    {
+    OX_LIST_EACH(&c->lru, link) {
         struct cache_entry *e = CONTAINER_OF(link, struct cache_entry, link);
         if (e->pos.ledger == ledger)
             cache_drop(c, e);

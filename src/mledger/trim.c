@@ -18,7 +18,8 @@ static bool trim_is_expired(const struct ox_mledger *ml, const struct ox_ml_ledg
     const struct ox_ml_settings *set = &ml->factory->settings;
     uint64_t now = ox_wall_ms(ml->factory->loop);
     uint64_t closed = l->closed_ms ? l->closed_ms : now; // an unknown time is not the year 1970
-    bool old = set->retention_ms == 0 || (set->retention_ms > 0 && now > closed && now - closed > (uint64_t)set->retention_ms);
+    bool old =
+        set->retention_ms == 0 || (set->retention_ms > 0 && now > closed && now - closed > (uint64_t)set->retention_ms);
     bool big = set->retention_bytes == 0 || (set->retention_bytes > 0 && kept > (uint64_t)set->retention_bytes);
     return old || big;
 }
@@ -74,15 +75,16 @@ static void trim_done(struct ox_seq *s, enum ox_err err)
     struct mledger_impl *impl = trim_impl(s);
     if (err != OX_OK && err != OX_E_SHUTDOWN && err != OX_E_FENCED)
         ox_warn(impl->ml->factory->log, "mledger.trim.failed", "log=%s error=%s", impl->ml->name, ox_err_name(err));
-    if (impl->trim.again && err == OX_OK)
-        ox_mledger_trim(impl->ml);
+    if (err == OX_OK)
+        ox_mledger_trim(impl->ml); // something may have become due meanwhile
+    else
+        ox_timer_start(&impl->trim.timer, ML_TRIM_CHECK_NS);
     ml_poke(impl->ml);
 }
 
 void ox_mledger_trim(struct ox_mledger *ml)
 {
     struct ml_trim *t = &ml_impl(ml)->trim;
-    t->again = t->seq.active;
     if (!ml_is_open(ml) || ml->trim_holds || t->seq.active || ml->ledger_count == 0 || !ml->ledgers[0]->sealed)
         return;
     t->upto = trim_upto(ml);
@@ -120,8 +122,8 @@ static void trim_forget(struct ox_mledger *ml, struct ox_ml_ledger *l)
     struct mledger_impl *impl = ml_impl(ml);
     struct ox_location where = l->where;
     impl->entries_trimmed += l->entries;
-    ox_info(ml->factory->log, "mledger.trimmed", "log=%s ledger=%lld entries=%lld bytes=%llu", ml->name, (long long)where.id,
-            (long long)l->entries, (unsigned long long)l->bytes);
+    ox_info(ml->factory->log, "mledger.trimmed", "log=%s ledger=%lld entries=%lld bytes=%llu", ml->name,
+            (long long)where.id, (long long)l->entries, (unsigned long long)l->bytes);
     ml->factory->trimmed_ledgers.value++;
     if (l->pins == 0)
         ml_handle_release(l);

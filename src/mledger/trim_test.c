@@ -90,6 +90,26 @@ static void test_trim_waits_for_retention_time(void **state)
     rig_fini(&r);
 }
 
+static void test_trim_ledgers_expire_one_after_another(void **state)
+{
+    (void)state;
+    struct trim_rig r;
+    rig_init(&r);
+    r.w.factory.settings.retention_ms = 600 * 1000;
+    r.w.factory.settings.retention_bytes = -1;
+    rig_ack(&r, 2, 9);
+    r.ml->ledgers[1]->closed_ms += 600 * 1000;
+    r.ml->ledgers[2]->closed_ms += 1200 * 1000;
+    for (size_t left = 4; left > 0; left--) {
+        assert_int_equal(r.ml->ledger_count, left);
+        world_sleep(&r.w, (left == 4 ? 720 : 600) * OX_SEC);
+        if (left == 2)
+            break;
+    }
+    assert_int_equal(r.ml->ledger_count, 1);
+    rig_fini(&r);
+}
+
 static void test_trim_keeps_what_fits_the_retention_size(void **state)
 {
     (void)state;
@@ -125,7 +145,8 @@ struct delete_faults {
     enum ox_err err;
 };
 
-static void delete_fails(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry, struct ox_sim_place_fault *fault)
+static void delete_fails(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                         struct ox_sim_place_fault *fault)
 {
     struct delete_faults *d = w->ctx;
     (void)ledger;
@@ -288,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_trim_follows_the_slowest_cursor),
         cmocka_unit_test(test_trim_without_cursors_keeps_the_last_ledger_only),
         cmocka_unit_test(test_trim_waits_for_retention_time),
+        cmocka_unit_test(test_trim_ledgers_expire_one_after_another),
         cmocka_unit_test(test_trim_keeps_what_fits_the_retention_size),
         cmocka_unit_test(test_trim_unknown_close_time_is_not_1970),
         cmocka_unit_test(test_trim_failed_delete_is_tried_again),

@@ -37,7 +37,8 @@ void ml_edit_index(struct ox_mledger *ml, struct ox_record *draft)
 {
     if (!ml->factory->settings.broker_entry_metadata)
         return;
-    OX_CLEANUP(ox_free_ptr) char *index = ox_asprintf("%lld", (long long)ml_impl(ml)->acked_index);
+    OX_CLEANUP(ox_free_ptr)
+    char *index = ox_asprintf("%lld", (long long)ml_impl(ml)->acked_index);
     ox_record_set_property(draft, OX_PROPERTY_INDEX, index);
 }
 
@@ -79,6 +80,7 @@ static ox_step writer_put(struct ox_seq *s);
 static ox_step writer_answered(struct ox_seq *s);
 static ox_step writer_reread(struct ox_seq *s);
 static ox_step writer_learned(struct ox_seq *s);
+static ox_step writer_again(struct ox_seq *s);
 
 static ox_step writer_next(struct ox_seq *s)
 {
@@ -89,6 +91,7 @@ static ox_step writer_next(struct ox_seq *s)
         return OX_FINISH(s, OX_OK);
     struct ox_ml_factory *f = impl->ml->factory;
     w->edit = CONTAINER_OF(link, struct ml_edit, op.link);
+    w->tries = 0;
     if (impl->fail_err == OX_E_FENCED)
         return writer_tell(s, OX_E_FENCED);
     ox_record_copy(w->draft, impl->record);
@@ -126,7 +129,7 @@ static ox_step writer_answered(struct ox_seq *s)
         w->put.path = NULL;
         return writer_written(s, w->put.stat.version);
     }
-    if (s->err == OX_E_UNKNOWN_OUTCOME)
+    if (s->err == OX_E_UNKNOWN_OUTCOME || s->err == OX_E_TIMEOUT || s->err == OX_E_IO)
         return OX_GOTO(s, writer_reread);
     if (s->err == OX_E_BAD_VERSION || s->err == OX_E_SESSION_EXPIRED)
         return writer_tell(s, OX_E_FENCED);
@@ -160,5 +163,15 @@ static ox_step writer_learned(struct ox_seq *s)
     ox_buf_unref(&w->get.value);
     if (ours)
         return writer_written(s, version);
-    return version == impl->ml->node_version ? OX_GOTO(s, writer_put) : writer_tell(s, OX_E_FENCED);
+    return version == impl->ml->node_version ? OX_GOTO(s, writer_again) : writer_tell(s, OX_E_FENCED);
+}
+
+// It had no effect: once more, or after many tries the news that it doesn't work.
+static ox_step writer_again(struct ox_seq *s)
+{
+    struct ml_writer *w = &writer_impl(s)->writer;
+    if (w->tries++ >= ML_WRITE_TRIES)
+        return writer_tell(s, OX_E_IO);
+    ox_timer_start(&w->pause, w->tries > 1 ? ML_RETRY_NS : 0);
+    return OX_WAIT(s, writer_put);
 }

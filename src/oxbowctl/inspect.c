@@ -206,8 +206,7 @@ static ox_step inspect_store_listed(struct ox_seq *s)
     }
     struct ox_store_config config;
     ox_store_config_init(&config, i->store_dir);
-    config.segment_bytes = 128u << 10; // of what opening may have to make
-    config.reserve_bytes = 0;
+    config.reserve_bytes = 0; // a full disk is no reason not to look
     ox_seq_bind(s, &i->op, "inspect.open");
     ox_store_open(i->loop, ox_posix_fs(i->loop), &i->op, &config, &i->place);
     return OX_WAIT(s, inspect_store_opened);

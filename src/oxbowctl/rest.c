@@ -74,7 +74,9 @@ int ctl_rest_failed(const struct ctl_answer *answer, const char *what)
 {
     json_t *body = json_loadb(ox_str_get(&answer->body), answer->body.len, 0, NULL);
     const char *reason = json_string_value(json_object_get(body, "reason"));
-    if (reason)
+    if (reason && strstr(reason, what))
+        ctl_fail("%s", reason);
+    else if (reason)
         ctl_fail("%s: %s", what, reason);
     else
         ctl_fail("%s: the broker answered %ld %s", what, answer->status, ox_str_get(&answer->body));

@@ -271,6 +271,7 @@ void oxbowd_start(struct oxbowd *b)
 
 static ox_step stop_shard(struct ox_seq *s);
 static ox_step stop_pulsar(struct ox_seq *s);
+static ox_step stop_mledgers(struct ox_seq *s);
 static ox_step stop_doors(struct ox_seq *s);
 static ox_step stop_places(struct ox_seq *s);
 static ox_step stop_metadata(struct ox_seq *s);
@@ -302,9 +303,19 @@ static ox_step stop_pulsar(struct ox_seq *s)
     struct oxbowd *b = oxbowd_of(s);
     stop_note(b, "topics", s->err);
     if (!b->pulsar_made)
-        return OX_GOTO(s, stop_doors);
+        return OX_GOTO(s, stop_mledgers);
     ox_seq_bind(s, &b->op, "oxbowd.pulsar.close");
     ox_pulsar_close(&b->pulsar, &b->op);
+    return OX_WAIT(s, stop_mledgers);
+}
+
+static ox_step stop_mledgers(struct ox_seq *s)
+{
+    struct oxbowd *b = oxbowd_of(s);
+    if (!b->mledgers_made)
+        return OX_GOTO(s, stop_doors);
+    ox_seq_bind(s, &b->op, "oxbowd.mledgers.drain");
+    ox_ml_factory_drain(&b->mledgers, &b->op);
     return OX_WAIT(s, stop_doors);
 }
 

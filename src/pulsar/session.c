@@ -57,13 +57,27 @@ static void session_resumed(struct ox_op *op)
     session_put(s);
 }
 
+// Why the connection must end; NULL if it need not.
+static const char *session_dead(struct session *s, bool silent)
+{
+    if (s->state == SESSION_CONNECTING)
+        return "no CONNECT in time";
+    size_t queued = s->clogged ? s->stream->queued_bytes : 0;
+    bool stuck = queued && queued == s->clogged_bytes;
+    s->clogged_bytes = queued;
+    if (stuck)
+        return "the client does not read";
+    return silent && s->pinged && !s->paused ? "no answer to a ping" : NULL;
+}
+
 static void session_keep_alive(struct ox_timer *timer)
 {
     struct session *s = CONTAINER_OF(timer, struct session, keep_alive);
     uint64_t interval = s->server->config.keep_alive_ns;
     bool silent = ox_now_ns(s->stream->loop) - s->read_ns >= interval;
-    if (s->state == SESSION_CONNECTING || (silent && s->pinged && !s->paused)) {
-        session_end(s, s->state == SESSION_CONNECTING ? "no CONNECT in time" : "no answer to a ping");
+    const char *why = session_dead(s, silent);
+    if (why) {
+        session_end(s, why);
         return;
     }
     if (silent && !s->paused) {

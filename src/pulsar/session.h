@@ -52,6 +52,7 @@ struct session {
     uint32_t blocked;                // producers that wait for memory
     uint32_t requests;               // open requests
     bool clogged;                    // the client does not read its answers
+    size_t clogged_bytes;            // what was queued at the last keep-alive tick: no progress within an interval ends the connection
     bool paused;                     // the stream is not read
     struct ox_op resume;             // goes on with what was read
 
@@ -69,6 +70,7 @@ struct session_producer {
     uint64_t id;
     struct ox_producer *producer;
     bool canceled; // the client closed it before it was open
+    bool closing;  // the client closed it; its receipts come first
     bool waiting;  // it waits for memory: counted in session->blocked
     bool told;     // the client knows that a send failed
 };

@@ -23,7 +23,7 @@ READY = re.compile(r" INFO oxbowd\.ready .*?\bpulsar=\S*?:(\d+) web=\S*?:(\d+)")
 READY_SECONDS = 20
 STOP_SECONDS = 40
 CRASH_STATUS = 137  # how a process ends at its crash point
-SMALL = ("storeSegmentSizeMB=8",)  # quick to make: for every test that is not about size
+SMALL = ("storeSegmentSizeMB=16",)  # quick to make, and large enough for the largest message
 TROUBLE = re.compile(r"AddressSanitizer|LeakSanitizer|runtime error:|^.*assertion.*$", re.M | re.I)
 PLAIN = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # whatever proxy the machine has is not for 127.0.0.1
 

@@ -171,8 +171,8 @@ static bool parse(int argc, char **argv, struct options *o)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--seeds") == 0 && i + 1 < argc && parse_seeds(argv[i + 1], o))
             i++;
-        else if (strcmp(argv[i], "--jobs") == 0 && i + 1 < argc)
-            o->jobs = (unsigned)OX_MAX(1, atoi(argv[++i]));
+        else if (strcmp(argv[i], "--jobs") == 0 && i + 1 < argc && atoi(argv[i + 1]) > 0)
+            o->jobs = (unsigned)atoi(argv[++i]);
         else if (strcmp(argv[i], "--once") == 0)
             o->twice = false;
         else if (strcmp(argv[i], "--verbose") == 0)

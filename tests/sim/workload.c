@@ -146,12 +146,19 @@ static void producer_open(struct load_producer *p)
 
 // ---- subscriptions --------------------------------------------------------------------------------------------------
 
+static void sub_restart_order(struct load_sub *s)
+{
+    s->last_pos = OX_POS_EARLIEST;
+    s->last_batch = -1;
+}
+
 // An acknowledgement whose answer is waited for.
 struct load_ack {
     struct ox_client_call call;
     struct load_sub *sub;
     struct load_message *message; // NULL: cumulative
     struct ox_pos upto;           // cumulative: entries before it, and it itself unless it is cut in a batch
+    uint32_t acks_from;           // sub->acks_from when it was sent
 };
 
 // Marks what an acknowledgement covers.
@@ -172,9 +179,10 @@ static void sub_mark(struct load_sub *s, struct ox_pos upto, bool confirmed)
 static void sub_acked(struct ox_op *op)
 {
     struct load_ack *a = CONTAINER_OF(op, struct load_ack, call.op);
-    if (op->err == OX_OK && a->message)
+    bool holds = op->err == OX_OK && a->acks_from == a->sub->acks_from && !a->sub->seeking;
+    if (holds && a->message)
         a->message->confirmed[a->sub->index] = true;
-    else if (op->err == OX_OK)
+    else if (holds)
         sub_mark(a->sub, a->upto, true);
     ox_free(a);
 }
@@ -183,6 +191,7 @@ static struct load_ack *sub_new_ack(struct load_sub *s)
 {
     struct load_ack *a = ox_malloc(sizeof *a);
     a->sub = s;
+    a->acks_from = s->acks_from;
     ox_op_init(&a->call.op, load_loop(s->topic->load), sub_acked, "load.ack");
     return a;
 }
@@ -222,21 +231,15 @@ static void sub_message(struct ox_client_consumer *c, const struct ox_received *
     if (m->confirmed[s->index])
         world_violation(w, "%s %s: producer %u message %u at " OX_POS_FMT " comes again after its acknowledgement was answered", s->topic->name, s->name,
                         m->producer->index, m->number, OX_POS_ARG(id_pos(&r->id)));
-    if (id_cmp(id_pos(&r->id), r->id.batch_index, s->last_pos, s->last_batch) <= 0)
+    if (!s->seeking && id_cmp(id_pos(&r->id), r->id.batch_index, s->last_pos, s->last_batch) <= 0)
         world_violation(w, "%s %s: " OX_POS_FMT "/%d comes after " OX_POS_FMT "/%d", s->topic->name, s->name, OX_POS_ARG(id_pos(&r->id)), r->id.batch_index,
                         OX_POS_ARG(s->last_pos), s->last_batch);
     s->last_pos = id_pos(&r->id);
     s->last_batch = r->id.batch_index;
-    m->received[s->index] += m->received[s->index] < 255;
+    m->received[s->index] = true;
     m->pos = s->last_pos;
     ox_sim_note(w->sim, "received", m->number);
     sub_ack(s, m, &r->id);
-}
-
-static void sub_restart_order(struct load_sub *s)
-{
-    s->last_pos = OX_POS_EARLIEST;
-    s->last_batch = -1;
 }
 
 static void sub_attached(struct ox_client_consumer *c)
@@ -258,6 +261,41 @@ static void sub_damaged(struct ox_client_consumer *c, const struct ox_message_id
                     ox_err_name(err));
 }
 
+// A seek takes back what was acknowledged: everything may come again, whether it takes effect or not.
+static void sub_forget(struct load_sub *s)
+{
+    for (uint32_t i = 0; i < s->topic->load->world->plan.producers; i++)
+        for (uint32_t k = 0; k < s->topic->producers[i].next; k++)
+            s->topic->producers[i].messages[k].confirmed[s->index] = false;
+    s->acks_from++; // answers to acknowledgements from before confirm nothing any more
+    sub_restart_order(s);
+}
+
+static void sub_sought(struct ox_op *op)
+{
+    struct load_sub *s = CONTAINER_OF(op, struct load_sub, seek.op);
+    s->seeking = false;
+    sub_forget(s);
+}
+
+static void sub_seek(struct ox_timer *t)
+{
+    struct load_sub *s = CONTAINER_OF(t, struct load_sub, seek_timer);
+    struct load_producer *p = &s->topic->producers[0];
+    struct ox_message_id id = OX_MESSAGE_ID_NONE;
+    if (s->topic->load->world->healed || !s->client || s->failed)
+        return;
+    if (p->next > 0 && load_chance(s->topic->load, 700)) {
+        struct ox_pos pos = p->messages[ox_random_below(&s->topic->load->random, p->next)].pos;
+        id.ledger = pos.ledger;
+        id.entry = pos.entry;
+    }
+    s->seeking = true;
+    sub_forget(s);
+    ox_op_init(&s->seek.op, load_loop(s->topic->load), sub_sought, "load.seek");
+    ox_client_consumer_seek(s->client, &s->seek, &id);
+}
+
 static const struct ox_client_consumer_events sub_events = {
     .message = sub_message, .attached = sub_attached, .failed = sub_failed, .damaged = sub_damaged};
 
@@ -273,6 +311,8 @@ static void sub_opened(struct ox_op *op)
         return;
     }
     s->client = s->open.consumer;
+    if (s->topic->load->world->plan.seeks)
+        ox_timer_start(&s->seek_timer, ox_random_below(&s->topic->load->random, s->topic->load->world->plan.chaos_ns));
     load_subscribed(s->topic);
 }
 
@@ -323,6 +363,7 @@ static void load_init_topic(struct workload *load, uint32_t index)
         struct load_sub *s = &t->subs[i];
         *s = (struct load_sub){.topic = t, .index = i};
         snprintf(s->name, sizeof s->name, "s/%u", i);
+        ox_timer_init(&s->seek_timer, load_loop(load), sub_seek);
         sub_open(s);
     }
 }
@@ -426,12 +467,24 @@ static void reader_damaged(struct ox_client_consumer *c, const struct ox_message
 
 static const struct ox_client_consumer_events reader_events = {.message = reader_message, .failed = reader_failed, .damaged = reader_damaged};
 
+static void reader_ask(struct load_topic *t);
+
 static void reader_last_known(struct ox_op *op)
 {
     struct load_topic *t = CONTAINER_OF(op, struct load_topic, last_id.call.op);
+    if (ox_err_class(op->err) == OX_CLASS_RETRY && ++t->reader_asks < 20) {
+        reader_ask(t); // a fault that was set before the world was healed
+        return;
+    }
     if (op->err != OX_OK)
         world_violation(t->load->world, "%s reader: no last id: %s %s", t->name, ox_err_name(op->err), t->last_id.call.text);
     t->reader_asked = true;
+}
+
+static void reader_ask(struct load_topic *t)
+{
+    ox_op_init(&t->last_id.call.op, load_loop(t->load), reader_last_known, "load.reader.last");
+    ox_client_consumer_last_id(t->reader, &t->last_id);
 }
 
 static void reader_opened(struct ox_op *op)
@@ -442,8 +495,7 @@ static void reader_opened(struct ox_op *op)
         return;
     }
     t->reader = t->reader_open.consumer;
-    ox_op_init(&t->last_id.call.op, load_loop(t->load), reader_last_known, "load.reader.last");
-    ox_client_consumer_last_id(t->reader, &t->last_id);
+    reader_ask(t);
 }
 
 void workload_reread(struct workload *load)
@@ -539,6 +591,7 @@ static void load_close_topic(struct load_topic *t)
         ox_client_producer_close(t->producers[i].client, &t->producers[i].close);
     }
     for (uint32_t i = 0; i < load->world->plan.subscriptions; i++) {
+        ox_timer_stop(&t->subs[i].seek_timer);
         ox_op_init(&t->subs[i].close, load_loop(load), sub_closed, "load.consumer.close");
         ox_client_consumer_close(t->subs[i].client, &t->subs[i].close);
     }

@@ -18,7 +18,7 @@ struct load_message {
     uint32_t number;   // of its producer
     bool sent, acked, failed;
     struct ox_pos pos;     // from the receipt or from the first consumer that got it; {-1, -1}: not known
-    uint8_t received[WORKLOAD_SUBS_MAX];  // times, saturating
+    bool received[WORKLOAD_SUBS_MAX];     // at least once
     bool ack_sent[WORKLOAD_SUBS_MAX];     // an acknowledgement that covers it has been sent
     bool confirmed[WORKLOAD_SUBS_MAX];    // and answered: never delivered again to that subscription
     uint32_t reread;   // times in the last reading from the start
@@ -46,6 +46,10 @@ struct load_sub {
     bool opening, failed;
     struct ox_pos last_pos;   // delivered since it was attached
     int32_t last_batch;
+    struct ox_client_call seek;
+    struct ox_timer seek_timer;
+    bool seeking;
+    uint32_t acks_from; // rises with every seek
     struct ox_op close;
     char name[32];
 };
@@ -64,7 +68,8 @@ struct load_topic {
     struct ox_pos reader_pos;
     int32_t reader_batch;
     int64_t reader_next[WORKLOAD_PRODUCERS_MAX];
-    bool reader_asked, reader_done;
+    uint32_t reader_asks;
+    bool reader_asked;
 };
 
 struct workload {

@@ -43,12 +43,13 @@ static void world_choose(struct world *w)
     p->full_disk = world_chance(w, 150);
     p->unloads = world_chance(w, 400);
     p->clean_restarts = world_chance(w, 300);
+    p->seeks = world_chance(w, 250);
     p->retention = world_chance(w, 400);
     p->broker_metadata = world_chance(w, 300);
     p->topics = world_between(w, 1, 2);
     p->subscriptions = world_between(w, 1, 2);
     p->producers = world_between(w, 1, 2);
-    p->messages = world_between(w, 20, 120);
+    p->messages = world_between(w, 20, world_chance(w, 100) ? 600 : 120);
     p->chaos_ns = world_between(w, 2, 12) * OX_SEC;
 }
 

@@ -11,7 +11,7 @@
 
 // What a seed has chosen.
 struct world_plan {
-    bool crashes, machine_crashes, crash_points, disk_faults, net_faults, meta_faults, full_disk, unloads, clean_restarts;
+    bool crashes, machine_crashes, crash_points, disk_faults, net_faults, meta_faults, full_disk, unloads, clean_restarts, seeks;
     bool retention;         // acknowledged messages are dropped at once; else everything is kept
     bool broker_metadata;   // entries carry broker entry metadata
     uint32_t topics, subscriptions, producers; // per topic the latter two

@@ -16,19 +16,21 @@ def objects(build):
             yield path
 
 
-def writable(path):
-    out = subprocess.run(["nm", "--format=sysv", path], capture_output=True, text=True, check=True).stdout
+def writable(paths):
+    """(object file, name, section) of every symbol in a writable section."""
+    out = subprocess.run(["nm", "-A", "--format=sysv", *paths], capture_output=True, text=True, check=True).stdout
     for line in out.splitlines():
         fields = [f.strip() for f in line.split("|")]
         if len(fields) == 7 and fields[6].startswith(WRITABLE) and not fields[6].startswith(".data.rel.ro"):
-            yield fields[0], fields[6]
+            path, name = fields[0].rsplit(":", 1)
+            yield pathlib.Path(path).name, name.strip(), fields[6]
 
 
 def main():
     found = list(objects(sys.argv[1]))
     if not found:
         sys.exit("no object files: build first")
-    findings = [f"{path.name}: {name} is writable (section {section})" for path in found for name, section in writable(path)]
+    findings = [f"{path}: {name} is writable (section {section})" for path, name, section in writable(found)]
     tree.report(findings, "no mutable globals: state hangs off its owner, constants are const")
 
 

@@ -1,5 +1,5 @@
 """tree.py - what the structure tests share: the source files, their modules, and how a test reports."""
-import functools, json, pathlib, re, sys
+import functools, json, os, pathlib, re, sys
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 SRC = TOP / "src"
@@ -30,7 +30,7 @@ def modules():
 @functools.cache
 def test_stems():
     """Paths without suffix of everything that only tests link: a fixture's header counts as well as its source."""
-    return {pathlib.PurePath(name, file).with_suffix("") for name, m in modules().items() for file in m["tests"] + m["test_sources"]}
+    return {pathlib.PurePath(os.path.normpath(f"{name}/{file}")).with_suffix("") for name, m in modules().items() for file in m["tests"] + m["test_sources"]}
 
 
 def is_test(path):

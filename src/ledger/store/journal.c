@@ -265,7 +265,8 @@ static enum journal_room journal_segment_room(struct store *s, enum ox_segment_r
     struct tail *t = tail_current(s);
     bool last = s->full && !s->next;
     bool user = type == OX_REC_ENTRY || type == OX_REC_CREATE || type == OX_REC_MOVED;
-    uint64_t limit = last && user ? t->capacity - STORE_META_ROOM : t->capacity;
+    uint64_t kept = !s->next && user ? OX_MIN(OX_MAX(t->capacity / 16, (uint64_t)STORE_META_ROOM), t->capacity / 2) : 0;
+    uint64_t limit = t->capacity - kept; // without a next segment, closes and deletes must still find room
     uint64_t end = t->planned + bytes;
     if (end <= limit)
         return end <= t->zeroed || !t->filling ? ROOM_YES : ROOM_LATER;

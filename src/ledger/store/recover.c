@@ -44,6 +44,7 @@ struct store_opening {
 };
 
 static ox_step open_mkdir(struct ox_seq *q);
+static ox_step open_sync_parent(struct ox_seq *q);
 static ox_step open_lock(struct ox_seq *q);
 static ox_step open_locked(struct ox_seq *q);
 static ox_step open_load(struct ox_seq *q);
@@ -68,10 +69,17 @@ static struct store_opening *opening_of(struct ox_seq *q)
     return CONTAINER_OF(q, struct store_opening, seq);
 }
 
+// The first segment takes the copy already, though zeros are still being written behind it.
+static bool open_has_room(const struct store_opening *o)
+{
+    const struct tail *t = o->store->next;
+    return t && (!t->filling || o->copy_bytes + 4 * OX_SEG_BLOCK <= t->zeroed);
+}
+
 void recover_woken(struct store *s)
 {
     struct store_opening *o = s->opening;
-    if (!o || !o->waits || prepare_active(s))
+    if (!o || !o->waits || (prepare_active(s) && !open_has_room(o)))
         return;
     if (!s->next && !s->full && !s->loop->dead)
         return;
@@ -84,13 +92,26 @@ static ox_step open_mkdir(struct ox_seq *q)
     struct store_opening *o = opening_of(q);
     ox_seq_bind(q, &o->op, "make directory");
     ox_fs_mkdir(o->store->fs, &o->op, o->store->dir);
+    return OX_WAIT(q, open_sync_parent);
+}
+
+// The directory's own name is made durable, too.
+static ox_step open_sync_parent(struct ox_seq *q)
+{
+    struct store_opening *o = opening_of(q);
+    if (q->err != OX_OK)
+        return OX_FINISH(q, q->err);
+    const char *slash = strrchr(o->store->dir, '/');
+    OX_CLEANUP(ox_free_ptr) char *parent = slash ? ox_strndup(o->store->dir, OX_MAX((size_t)(slash - o->store->dir), (size_t)1)) : ox_strdup(".");
+    ox_seq_bind(q, &o->op, "sync parent directory");
+    ox_fs_sync_dir(o->store->fs, &o->op, parent);
     return OX_WAIT(q, open_lock);
 }
 
 static ox_step open_lock(struct ox_seq *q)
 {
     struct store_opening *o = opening_of(q);
-    if (q->err != OX_OK)
+    if (q->err != OX_OK && q->err != OX_E_NOT_FOUND)
         return OX_FINISH(q, q->err);
     OX_CLEANUP(ox_free_ptr) char *path = ox_asprintf("%s/lock", o->store->dir);
     ox_seq_bind(q, &o->op, "lock directory");

@@ -100,6 +100,7 @@ static void store_free_tails(struct store *s)
 
 void store_free(struct store *s)
 {
+    OX_ASSERT(ox_map_count(&s->ledgers) == 0); // every handle has been released
     journal_fini(s);
     compact_fini(s);
     maintain_fini(s);

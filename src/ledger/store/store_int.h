@@ -19,7 +19,7 @@
 #define STORE_READ_CHUNK (1024u * 1024u)     // one read of neighbouring entries
 #define STORE_READ_GAP (16u * 1024u)         // read through gaps up to this
 #define STORE_READ_ENTRIES_MAX 10000u        // of one read operation
-#define STORE_META_ROOM (16u * 1024u)        // kept in the last segment of a full disk for closes and deletes
+#define STORE_META_ROOM (64u * 1024u)        // at least kept in the last segment for closes and deletes while there is no next one
 #define STORE_ID_MAX (INT64_MAX - 1000000)
 #define STORE_IDS_AHEAD 1000                 // ids that one record makes available
 #define STORE_SPARES_MAX 2u                  // emptied files kept for reuse

@@ -17,10 +17,10 @@ struct store_ledger {
     struct ox_ledger_info info;
     struct store_entry *entries;
     size_t entry_cap;
-    uint32_t fences;            // rises with each recovery
+    uint32_t fences; // rises with each recovery
     bool damaged;
-    struct sim_handle *writer;  // open handle of the creator
-    uint32_t refs;              // handles
+    struct sim_handle *writer; // open handle of the creator
+    uint32_t refs;             // handles
     bool deleted;
 };
 
@@ -33,11 +33,11 @@ struct ox_sim_store {
 struct sim_handle {
     struct ox_ledger ledger;
     struct store_ledger *kept;
-    uint32_t fences;       // of kept when the handle was made
-    enum ox_err failed;    // an append failed: all later ones do
+    uint32_t fences;    // of kept when the handle was made
+    enum ox_err failed; // an append failed: all later ones do
     int64_t next_entry;
     uint64_t last_effect_ns, last_answer_ns; // calls keep their order
-    uint32_t calls;        // pending
+    uint32_t calls;                          // pending
     bool released;
 };
 
@@ -263,7 +263,8 @@ static void sim_call_fire(struct ox_timer *t)
     ox_timer_start(t, due > now ? due - now : 0);
 }
 
-static struct sim_call *sim_call_new(struct sim_place *p, struct sim_handle *h, struct ox_op *op, enum ox_err (*run)(struct sim_call *c))
+static struct sim_call *sim_call_new(struct sim_place *p, struct sim_handle *h, struct ox_op *op,
+                                     enum ox_err (*run)(struct sim_call *c))
 {
     struct sim_call *c = ox_malloc(sizeof *c);
     c->place = p;
@@ -343,7 +344,8 @@ static enum ox_err sim_open_run(struct sim_call *c)
     return OX_OK;
 }
 
-static void sim_open(struct ox_place *p, struct ox_ledger_open *op, int64_t id, enum ox_open_mode mode, const struct ox_kv *expected)
+static void sim_open(struct ox_place *p, struct ox_ledger_open *op, int64_t id, enum ox_open_mode mode,
+                     const struct ox_kv *expected)
 {
     struct sim_call *c = sim_call_new(sim_place_of(p), NULL, &op->op, sim_open_run);
     c->id = id;
@@ -379,7 +381,7 @@ static enum ox_err sim_append_run(struct sim_call *c)
 static void sim_append(struct ox_ledger *l, struct ox_append *op)
 {
     struct sim_handle *h = sim_handle_of(l);
-    OX_ASSERT(op->entry == h->next_entry);
+    OX_ASSERT(h->failed != OX_OK || op->entry == h->next_entry);
     h->next_entry++;
     struct sim_call *c = sim_call_new(sim_place_of(l->place), h, &op->op, sim_append_run);
     c->id = op->entry;
@@ -472,8 +474,7 @@ static void sim_list_add(struct ox_ledger_list *op, const struct store_ledger *l
 static const struct store_ledger *sim_list_next(const struct ox_sim_store *store, int64_t after)
 {
     const struct store_ledger *next = NULL;
-    OX_MAP_EACH(&store->ledgers, node)
-    {
+    OX_MAP_EACH(&store->ledgers, node) {
         const struct store_ledger *l = CONTAINER_OF(node, struct store_ledger, node);
         if (l->info.id > after && (!next || l->info.id < next->info.id))
             next = l;
@@ -535,12 +536,22 @@ static void sim_close(struct ox_place *p, struct ox_op *op)
 }
 
 static const struct ox_place_body sim_place_body = {
-    .create = sim_create, .open = sim_open, .append = sim_append, .read = sim_read, .close_ledger = sim_close_ledger,
-    .release = sim_release, .del = sim_del, .list = sim_list, .next_id = sim_next_id, .push_id = sim_push_id,
-    .capacity = sim_capacity, .close = sim_close,
+    .create = sim_create,
+    .open = sim_open,
+    .append = sim_append,
+    .read = sim_read,
+    .close_ledger = sim_close_ledger,
+    .release = sim_release,
+    .del = sim_del,
+    .list = sim_list,
+    .next_id = sim_next_id,
+    .push_id = sim_push_id,
+    .capacity = sim_capacity,
+    .close = sim_close,
 };
 
-struct ox_place *ox_sim_place_new(struct ox_loop *loop, struct ox_sim_store *store, const char *name, struct ox_sim_place_faults *faults)
+struct ox_place *ox_sim_place_new(struct ox_loop *loop, struct ox_sim_store *store, const char *name,
+                                  struct ox_sim_place_faults *faults)
 {
     struct sim_place *p = ox_malloc(sizeof *p);
     p->place.body = &sim_place_body;

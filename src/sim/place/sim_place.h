@@ -32,11 +32,13 @@ struct ox_sim_place_fault {
 // Chooses; embedded in its owner, which outlives the place.
 struct ox_sim_place_faults {
     // entry: of an append, else -1. *fault is zeroed (at once, the true outcome) before.
-    void (*choose)(struct ox_sim_place_faults *f, enum ox_sim_place_call call, int64_t ledger, int64_t entry, struct ox_sim_place_fault *fault);
+    void (*choose)(struct ox_sim_place_faults *f, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                   struct ox_sim_place_fault *fault);
 };
 
 // Opens a place on a store (borrowed) under a name; faults NULL: none. Closed by ox_place_close.
-struct ox_place *ox_sim_place_new(struct ox_loop *loop, struct ox_sim_store *store, const char *name, struct ox_sim_place_faults *faults);
+struct ox_place *ox_sim_place_new(struct ox_loop *loop, struct ox_sim_store *store, const char *name,
+                                  struct ox_sim_place_faults *faults);
 
 // How many ledgers the store has.
 size_t ox_sim_store_count(const struct ox_sim_store *store);

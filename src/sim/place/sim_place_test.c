@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "ledger/conformance.h"
 #include "sim/place/sim_place.h"
 #include "sim/sim.h"
 
@@ -134,12 +135,44 @@ static void test_sim_place_asks_for_the_owner(void **state)
     rig_fini(&r);
 }
 
+// ---- the suite that every place passes ----------------------------------------------------------------------------------
+
+static enum ox_err conformance_wait(struct ox_conformance *c, struct ox_op *op)
+{
+    return ox_sim_wait(((struct rig *)c->ctx)->sim, op);
+}
+
+static void conformance_reopen(struct ox_conformance *c)
+{
+    struct rig *r = c->ctx;
+    struct ox_op op;
+    ox_op_init(&op, r->loop, ox_sim_done, "close");
+    ox_place_close(r->place, &op);
+    assert_int_equal(ox_sim_wait(r->sim, &op), OX_OK);
+    c->place = r->place = ox_sim_place_new(r->loop, r->store, "p", &r->faults);
+}
+
+static void test_sim_place_conforms(void **state)
+{
+    (void)state;
+    for (const struct ox_conformance_test *t = ox_conformance_tests; t->name; t++) {
+        struct rig r;
+        rig_init(&r);
+        struct ox_conformance c = {r.place, conformance_wait, conformance_reopen, &r};
+        if (getenv("OX_VERBOSE"))
+            print_message("%s\n", t->name);
+        t->run(&c);
+        rig_fini(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sim_place_recovery_fences_the_writer),
         cmocka_unit_test(test_sim_place_failed_append_fails_all_later_ones),
         cmocka_unit_test(test_sim_place_asks_for_the_owner),
+        cmocka_unit_test(test_sim_place_conforms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
