@@ -45,9 +45,23 @@ static void cursor_read_filter(struct ox_cursor_read *r)
     r->read.count = kept;
 }
 
+// The log has passed over damaged entries (skip_unrecoverable): they count as acknowledged, so that mark-delete gets past them too (trap S08).
+static void cursor_read_lost(struct ox_cursor *c, struct ox_pos from, struct ox_pos next)
+{
+    const struct ox_ml_ledger *l = ox_ml_ledger(c->ml, from.ledger);
+    int64_t last = next.ledger == from.ledger ? next.entry - 1 : l && l->sealed ? l->entries - 1 : -1;
+    if (!l || l->lost || from.entry < 0 || last < from.entry || ox_pos_cmp(from, c->mark_delete) <= 0)
+        return;
+    cursor_add_hole(c, from.ledger, from.entry, last);
+    cursor_settle(c);
+    cursor_changed(c, NULL);
+}
+
 static void cursor_read_take(struct ox_cursor_read *r)
 {
     r->cursor->read = r->read.next;
+    if (r->read.count == 0)
+        cursor_read_lost(r->cursor, r->read.from, r->read.next);
     cursor_read_filter(r);
     if (r->read.count == 0) {
         ox_ml_read_fini(&r->read);

@@ -150,21 +150,30 @@ static ox_step recovery_entry(struct ox_seq *s)
     return err == OX_OK ? OX_GOTO(s, recovery_settle) : recovery_failed(s, err, "entry");
 }
 
-// Makes the position a legal one of this log and takes it as what is stored.
+// Makes the position a legal one of this log. A ledger that was empty and dropped at this opening is no surprise; any other position that had to be moved is
+// named, and stored anew with the next change or at the close.
+static void recovery_clamp(struct cursor_recovery *r)
+{
+    struct ox_cursor *c = r->cursor;
+    struct ox_pos found = c->mark_delete;
+    c->mark_delete = ox_ml_clamp(r->ml, found);
+    if (ox_pos_equal(found, c->mark_delete))
+        return;
+    cursor_impl(c)->version++;
+    if (found.ledger != r->ml->dropped)
+        ox_warn(recovery_log(r), "cursor.clamped", "log=%s cursor=%s found=" OX_POS_FMT " taken=" OX_POS_FMT, r->ml->name, c->name,
+                OX_POS_ARG(found), OX_POS_ARG(c->mark_delete));
+}
+
 static ox_step recovery_settle(struct ox_seq *s)
 {
     struct cursor_recovery *r = recovery_of(s);
     struct ox_cursor *c = r->cursor;
-    struct ox_pos found = c->mark_delete, legal = ox_ml_clamp(r->ml, found);
-    if (!ox_pos_equal(found, legal) && (found.entry >= 0 || found.ledger < legal.ledger))
-        ox_warn(recovery_log(r), "cursor.clamped", "log=%s cursor=%s found=" OX_POS_FMT " taken=" OX_POS_FMT, r->ml->name, c->name,
-                OX_POS_ARG(found), OX_POS_ARG(legal));
-    c->mark_delete = legal;
+    recovery_clamp(r);
     cursor_settle(c);
     ox_cursor_rewind(c);
     cursor_impl(c)->stored_pos = c->mark_delete;
     cursor_impl(c)->failed = OX_OK;
-    cursor_impl(c)->node_stale = !ox_pos_equal(found, c->mark_delete);
     return OX_GOTO(s, recovery_next);
 }
 

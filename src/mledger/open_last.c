@@ -42,6 +42,7 @@ static ox_step opening_last_lost(struct ox_seq *s)
 static void opening_drop_empty(struct ml_opening *o)
 {
     o->dropped = o->last->where;
+    o->ml->dropped = o->dropped.id;
     o->delete_dropped = true;
     ml_list_remove(o->ml, o->last);
     o->last = NULL;

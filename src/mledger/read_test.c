@@ -278,6 +278,7 @@ static void test_read_cursor_between_two_ledgers_is_clamped(void **state) // tra
     struct ox_mledger *ml = world_open(&w, NAME);
     struct ox_cursor *c = ox_cursor_find(ml, "s");
     assert_int_equal(ox_cursor_backlog(c), 0);
+    assert_non_null(strstr(w.last_warning, "cursor=s "));
     assert_true(ox_pos_cmp(c->mark_delete, ml->last) <= 0);
     struct ox_pos p;
     assert_int_equal(world_append(&w, ml, "new", &p), OX_OK);

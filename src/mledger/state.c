@@ -110,6 +110,7 @@ struct ox_mledger *ml_new(struct ox_ml_factory *f, const char *name)
     struct ox_mledger *ml = ox_malloc(sizeof *ml);
     ml->magic = ML_MAGIC;
     ml->factory = f;
+    ml->dropped = -1;
     ml->name = ox_strdup(name);
     ml->path = ox_asprintf("/managed-ledgers/%s", name);
     ml->last = OX_POS_EARLIEST;
