@@ -13,6 +13,7 @@ struct ox_slab {
     uint32_t refs;  // private
     uint32_t used;  // bytes handed out from the start by ox_slab users that fill it front to back; theirs to keep
     size_t size;    // read-only: bytes of data
+    uint32_t cached; // for a cache of slices: how many of them it holds; theirs to keep
     uint8_t data[]; // the bytes
 };
 

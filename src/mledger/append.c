@@ -49,11 +49,8 @@ static void append_acknowledge(struct mledger_impl *impl, struct ox_ml_append *a
     impl->acked_index = f->settings.broker_entry_metadata ? (int64_t)a->index : impl->acked_index;
     f->appends.value++;
     f->append_bytes.value += (int64_t)bytes;
-    if (f->cache.bytes_max > 0) {
-        struct ox_buf entry = ox_buf_join(a->append.parts, a->append.part_count);
-        ox_tail_cache_put(&f->cache, a->pos, entry);
-        ox_buf_unref(&entry);
-    }
+    if (!ox_list_empty(&ml->cursors)) // nobody reads a log without cursors soon
+        ox_tail_cache_put(&f->cache, a->pos, a->append.parts, a->append.part_count);
     append_end(a, OX_OK);
 }
 

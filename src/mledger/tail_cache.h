@@ -3,24 +3,29 @@
 #define MLEDGER_TAIL_CACHE_H
 
 #include "base/buf.h"
-#include "base/list.h"
 #include "base/map.h"
 #include "base/pos.h"
 
-// Entries of all logs, the oldest dropped first when bytes_max is passed. Zero it, then init.
+struct cache_slot;
+
+// Entries of all logs in order of arrival, the oldest dropped first when bytes_max is passed. Zero it, then init. A slab's `cached` belongs to the cache
+// that holds its slices: one cache a process.
 struct ox_tail_cache {
-    uint64_t bytes_max;       // public
-    uint64_t bytes;           // read-only: slab bytes pinned
-    uint64_t hits, misses;    // read-only
-    struct ox_list lru;       // private
-    struct ox_map entries;    // private
-    struct ox_map slabs;      // private: how many cached entries pin each slab
+    uint64_t bytes_max;         // public
+    uint64_t bytes;             // read-only: slab bytes kept alive, and bookkeeping
+    uint64_t hits, misses;      // read-only
+    struct cache_slot *ring;    // private: slots head..tail-1, modulo ring_size (a power of two)
+    uint64_t head, tail, ring_size;
+    struct ox_map ledgers;      // private: which slots a ledger's entries are in
+    struct cache_ledger *newest; // private: the ledger of the last put
+    struct ox_slab *packing;    // private: where small entries are copied to
 };
 void ox_tail_cache_init(struct ox_tail_cache *c, uint64_t bytes_max);
 // Drops everything.
 void ox_tail_cache_fini(struct ox_tail_cache *c);
-// Adds an entry (a reference is taken; an entry that would pin a slab of which it uses less than a quarter is copied when the slab is otherwise unused).
-void ox_tail_cache_put(struct ox_tail_cache *c, struct ox_pos pos, struct ox_buf entry);
+// Adds an entry, given in n parts; entries of a ledger come in order. One that uses a quarter of its slab or more is kept by reference, a smaller one is copied
+// together with its neighbours. One that comes out of order, or is larger than the cache, is not kept.
+void ox_tail_cache_put(struct ox_tail_cache *c, struct ox_pos pos, const struct ox_buf *parts, size_t n);
 // The entry with a reference of the caller's, or an empty slice and false.
 bool ox_tail_cache_get(struct ox_tail_cache *c, struct ox_pos pos, struct ox_buf *ret_entry);
 // Drops all entries of a ledger.

@@ -12,7 +12,7 @@
 
 static void put(struct ox_tail_cache *c, int64_t ledger, int64_t entry, struct ox_buf take_bytes)
 {
-    ox_tail_cache_put(c, (struct ox_pos){ledger, entry}, take_bytes);
+    ox_tail_cache_put(c, (struct ox_pos){ledger, entry}, &take_bytes, 1);
     ox_buf_unref(&take_bytes);
 }
 
@@ -28,17 +28,17 @@ static void test_tail_cache_drops_the_oldest_first(void **state)
 {
     (void)state;
     struct ox_tail_cache c;
-    ox_tail_cache_init(&c, 64 * 1024);
-    for (int i = 0; i < 100; i++) {
+    ox_tail_cache_init(&c, 256 * 1024);
+    for (int i = 0; i < 400; i++) {
         char bytes[1024];
-        memset(bytes, i, sizeof bytes);
+        memset(bytes, i % 100, sizeof bytes);
         put(&c, 1, i, ox_buf_copy(bytes, sizeof bytes));
         assert_true(c.bytes <= c.bytes_max);
     }
     assert_false(has(&c, 1, 0));
-    assert_true(has(&c, 1, 99));
+    assert_true(has(&c, 1, 399));
     struct ox_buf got;
-    assert_true(ox_tail_cache_get(&c, (struct ox_pos){1, 98}, &got));
+    assert_true(ox_tail_cache_get(&c, (struct ox_pos){1, 398}, &got));
     assert_int_equal(got.len, 1024);
     assert_int_equal(got.data[77], 98);
     ox_tail_cache_fini(&c);
@@ -58,36 +58,61 @@ static void test_tail_cache_counts_a_shared_slab_once(void **state)
     put(&c, 1, 0, ox_buf_sub(whole, 0, OX_SLAB_BYTES / 2)); // big enough to keep the slab
     uint64_t one = c.bytes;
     assert_true(one >= OX_SLAB_BYTES);
-    put(&c, 1, 1, ox_buf_sub(whole, OX_SLAB_BYTES / 2, 100)); // small, but the slab is kept anyway
+    put(&c, 1, 1, ox_buf_sub(whole, OX_SLAB_BYTES / 2, OX_SLAB_BYTES / 4)); // the slab is kept anyway
     assert_in_range(c.bytes - one, 1, 1000);
     ox_buf_unref(&whole);
     ox_tail_cache_fini(&c);
 }
 
-static void test_tail_cache_small_entry_does_not_pin_a_slab(void **state)
+static void test_tail_cache_small_entries_are_packed_together(void **state)
 {
     (void)state;
     struct ox_tail_cache c;
-    uint8_t *data;
-    struct ox_buf whole = ox_buf_new(OX_SLAB_BYTES, &data);
-    memset(data, 7, OX_SLAB_BYTES);
     ox_tail_cache_init(&c, 1 << 20);
-    put(&c, 1, 0, ox_buf_sub(whole, 0, 100));
-    assert_true(c.bytes < 1000);
-    ox_buf_unref(&whole);
-    assert_true(has(&c, 1, 0));
+    for (int i = 0; i < 100; i++) { // each alone in a slab of its own
+        uint8_t *data;
+        struct ox_buf whole = ox_buf_new(OX_SLAB_BYTES, &data);
+        memset(data, i, OX_SLAB_BYTES);
+        put(&c, 1, i, ox_buf_sub(whole, 0, 100));
+        ox_buf_unref(&whole);
+    }
+    assert_true(c.bytes < 2 * OX_SLAB_BYTES);
+    struct ox_buf got;
+    assert_true(ox_tail_cache_get(&c, (struct ox_pos){1, 42}, &got));
+    assert_int_equal(got.data[99], 42);
+    ox_buf_unref(&got);
     ox_tail_cache_fini(&c);
+    assert_int_equal(c.bytes, 0);
+}
+
+static void test_tail_cache_counts_on_behind_a_gap(void **state)
+{
+    (void)state;
+    struct ox_tail_cache c;
+    ox_tail_cache_init(&c, 1 << 20);
+    for (int ledger = 1; ledger <= 3; ledger++)
+        for (int i = 0; i < 20; i++)
+            put(&c, ledger, i, ox_buf_copy(&(char){(char)i}, 1));
+    put(&c, 2, 30, ox_buf_copy("x", 1));
+    assert_false(has(&c, 2, 19));
+    assert_true(has(&c, 2, 30) && has(&c, 1, 19) && has(&c, 3, 0));
+    put(&c, 2, 5, ox_buf_copy("y", 1)); // out of order
+    assert_false(has(&c, 2, 5));
+    ox_tail_cache_drop_ledger(&c, 1);
+    assert_true(has(&c, 3, 19) && !has(&c, 1, 0));
+    ox_tail_cache_fini(&c);
+    assert_int_equal(c.bytes, 0);
 }
 
 static void test_tail_cache_drops_a_ledger_and_ignores_what_is_too_big(void **state)
 {
     (void)state;
     struct ox_tail_cache c;
-    ox_tail_cache_init(&c, 4096);
+    ox_tail_cache_init(&c, 100000);
     put(&c, 1, 0, ox_buf_copy("a", 1));
     put(&c, 2, 0, ox_buf_copy("b", 1));
     put(&c, 2, 0, ox_buf_copy("x", 1)); // the first one stays
-    char big[8192] = {0};
+    static const char big[100001];
     put(&c, 3, 0, ox_buf_copy(big, sizeof big));
     assert_false(has(&c, 3, 0));
     ox_tail_cache_drop_ledger(&c, 1);
@@ -106,7 +131,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tail_cache_drops_the_oldest_first),
         cmocka_unit_test(test_tail_cache_counts_a_shared_slab_once),
-        cmocka_unit_test(test_tail_cache_small_entry_does_not_pin_a_slab),
+        cmocka_unit_test(test_tail_cache_small_entries_are_packed_together),
+        cmocka_unit_test(test_tail_cache_counts_on_behind_a_gap),
         cmocka_unit_test(test_tail_cache_drops_a_ledger_and_ignores_what_is_too_big),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
