@@ -77,11 +77,29 @@ static void topic_created(struct ox_op *op)
     call_end(call, op->err, why);
 }
 
+static void topic_looked_for(struct ox_op *op)
+{
+    struct topic_call *call = CONTAINER_OF(op, struct topic_call, get.op);
+    struct admin_request *r = call->request;
+    if (op->err == OX_OK) {
+        ox_topic_put(call->get.topic);
+        call_end(call, OX_E_EXISTS, "This topic already exists");
+        return;
+    }
+    if (op->err != OX_E_TOPIC_NOT_FOUND) {
+        call_end(call, op->err, call->get.why);
+        return;
+    }
+    ox_op_init(&call->get.op, r->admin->shard->loop, topic_created, "admin.topic.create");
+    call->get.create = call->get.explicit_create = true;
+    ox_topic_get(r->admin->shard, &call->get, &r->topic);
+}
+
 void admin_topic_create(struct admin_request *r)
 {
     struct topic_call *call = call_new(r);
-    ox_op_init(&call->get.op, r->admin->shard->loop, topic_created, "admin.topic.create");
-    call->get.create = call->get.explicit_create = true;
+    ox_op_init(&call->get.op, r->admin->shard->loop, topic_looked_for, "admin.topic.look");
+    call->get.create = call->get.explicit_create = false;
     ox_topic_get(r->admin->shard, &call->get, &r->topic);
 }
 

@@ -58,11 +58,11 @@ struct ox_consumer {
     struct ox_link link;    // private: in subscription->consumers
 };
 
-// Attaches a consumer, making the subscription if it isn't there. Errors: CONSUMER_BUSY, UNSUPPORTED (a type other than Exclusive; reading compacted), SUBSCRIPTION_NOT_FOUND (automatic creation off), TOPIC_FENCED, INVALID, those of the log.
+// Attaches a consumer, making the subscription if it isn't there. What is given by pointer is copied, and must live until the operation is over. Errors: CONSUMER_BUSY, UNSUPPORTED (a type other than Exclusive; reading compacted), SUBSCRIPTION_NOT_FOUND (automatic creation off), TOPIC_FENCED, INVALID, those of the log.
 struct ox_subscribe {
     struct ox_op op;
-    const char *subscription;     // in: copied
-    const char *name;             // in: the consumer's; copied
+    const char *subscription;     // in
+    const char *name;             // in: the consumer's
     enum ox_sub_type type;        // in
     bool durable;                 // in: false for readers
     bool from_earliest;           // in: initial position of a new subscription (default: the end)
@@ -73,9 +73,9 @@ struct ox_subscribe {
     uint64_t epoch;               // in
     uint64_t id;                  // in
     const void *connection;       // in
-    const char *peer;             // in: copied; may be NULL
-    const struct ox_kv *metadata; // in: copied; may be NULL
-    const struct ox_kv *properties; // in: of a new subscription; copied; may be NULL
+    const char *peer;             // in: may be NULL
+    const struct ox_kv *metadata; // in: may be NULL
+    const struct ox_kv *properties; // in: of a new subscription; may be NULL
     const struct ox_consumer_events *events; // in
     void *owner;                  // in
     struct ox_consumer *consumer; // result

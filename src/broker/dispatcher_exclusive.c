@@ -5,7 +5,9 @@
 #include "wire/message_meta.h"
 #include "wire/pulsar_frame.h"
 
-#define RETRY_NS OX_SEC // after a read that failed
+// Waiting times after reads that failed one after another.
+#define RETRY_NS_MIN OX_SEC
+#define RETRY_NS_MAX (60 * OX_SEC)
 
 struct exclusive {
     struct ox_dispatcher base;
@@ -16,6 +18,7 @@ struct exclusive {
     bool failed;                 // the last read failed: wait for `retry`
     struct ox_op kick;           // deliveries that must not happen inside the owner's call
     struct ox_timer retry;
+    uint64_t retry_ns;           // the last waiting time, 0 after a read that worked
     struct ox_op *stopping;      // finished when nothing is in flight
 };
 
@@ -152,7 +155,14 @@ static void exclusive_read_failed(struct exclusive *d, enum ox_err err)
         return;
     }
     d->failed = true;
-    ox_timer_start(&d->retry, RETRY_NS);
+    d->retry_ns = d->retry_ns ? OX_MIN(d->retry_ns * 2, RETRY_NS_MAX) : RETRY_NS_MIN;
+    ox_timer_start(&d->retry, d->retry_ns);
+}
+
+static void exclusive_unread(struct exclusive *d)
+{
+    exclusive_drop(d);
+    ox_cursor_rewind(d->base.subscription->cursor);
 }
 
 static void exclusive_read_done(struct ox_op *op)
@@ -163,9 +173,10 @@ static void exclusive_read_done(struct ox_op *op)
         d->read.entries = NULL;
         d->read.count = 0;
         exclusive_read_failed(d, op->err);
-    } else if (d->discard || !d->active) {
-        exclusive_drop(d);
-        ox_cursor_rewind(d->base.subscription->cursor);
+    } else {
+        d->retry_ns = 0;
+        if (d->discard || !d->active)
+            exclusive_unread(d);
     }
     d->discard = false;
     exclusive_go(d);
@@ -231,16 +242,16 @@ static void exclusive_attached(struct ox_dispatcher *base, struct ox_consumer *c
     struct exclusive *d = exclusive_of(base);
     OX_ASSERT(!d->active);
     d->active = c;
+    d->failed = false;
+    d->retry_ns = 0;
+    ox_timer_stop(&d->retry);
 }
 
 // What was read and not delivered, or delivered and not acknowledged, is for the next one.
 static void exclusive_back(struct exclusive *d)
 {
-    if (exclusive_reading(d))
-        d->discard = true;
-    else
-        exclusive_drop(d);
-    ox_cursor_rewind(d->base.subscription->cursor);
+    d->discard = exclusive_reading(d);
+    exclusive_unread(d);
 }
 
 static void exclusive_detached(struct ox_dispatcher *base, struct ox_consumer *c)

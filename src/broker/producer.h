@@ -56,18 +56,18 @@ struct ox_producer {
     struct ox_link blocked_link; // private: in shard->blocked
 };
 
-// Attaches a producer. Errors: PRODUCER_BUSY (the name is connected and its holder alive), TOPIC_FENCED, TOPIC_TERMINATED, UNSUPPORTED (an access mode other than shared), those of the log (looking for what may be re-sent).
+// Attaches a producer. What is given by pointer is copied, and must live until the operation is over. Errors: PRODUCER_BUSY (the name is connected and its holder alive), TOPIC_FENCED, TOPIC_TERMINATED, UNSUPPORTED (an access mode other than shared), those of the log (looking for what may be re-sent).
 struct ox_producer_open {
     struct ox_op op;
-    const char *name;            // in: NULL or "": generated. Copied
+    const char *name;            // in: NULL or "": generated
     bool user_named;             // in
     bool reconnect;              // in: the name was in use before (a name given, or an epoch above 0): sends may be re-sends
     uint64_t epoch;              // in
     uint64_t id;                 // in
     const void *connection;      // in
     enum ox_access_mode mode;    // in
-    const struct ox_kv *metadata; // in: copied; may be NULL
-    const char *peer;            // in: copied; may be NULL
+    const struct ox_kv *metadata; // in: may be NULL
+    const char *peer;            // in: may be NULL
     const struct ox_producer_events *events; // in
     void *owner;                 // in
     struct ox_producer *producer; // result

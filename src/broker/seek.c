@@ -90,8 +90,10 @@ static void seek_done(struct ox_seq *q, enum ox_err err)
     struct ox_seek *o = seek_of(q);
     struct ox_topic *t = o->sub->topic;
     ox_free(o->own_set);
+    if (ox_err_class(err) == OX_CLASS_FENCED)
+        topic_fail(t, err);
     subscription_set_state(o->sub, OX_SUBSCRIPTION_OPEN, "sought");
-    subscription_abandon(o->sub);
+    subscription_linger(o->sub);
     topic_unpin(t);
     ox_op_finish(&o->op, err);
 }

@@ -44,6 +44,17 @@ struct ox_subscription *ox_subscription_find(struct ox_topic *t, const char *nam
     return n ? SUBSCRIPTION_OF(n) : NULL;
 }
 
+static void subscription_lingered(struct ox_timer *t)
+{
+    subscription_abandon(CONTAINER_OF(t, struct ox_subscription, linger));
+}
+
+void subscription_linger(struct ox_subscription *s)
+{
+    if (!s->durable)
+        ox_timer_start(&s->linger, SUBSCRIPTION_LINGER_NS);
+}
+
 struct ox_subscription *subscription_new(struct ox_topic *t, const char *name, bool durable)
 {
     struct ox_subscription *s = ox_malloc(sizeof *s);
@@ -54,6 +65,7 @@ struct ox_subscription *subscription_new(struct ox_topic *t, const char *name, b
     s->type = OX_SUB_EXCLUSIVE;
     ox_list_init(&s->consumers);
     ox_list_init(&s->waiters);
+    ox_timer_init(&s->linger, t->shard->loop, subscription_lingered);
     ox_map_put_str(&t->subscriptions, &s->by_name, s->name);
     t->shard->subscriptions_count.value++;
     return s;
@@ -72,6 +84,7 @@ void subscription_free(struct ox_subscription *s)
     ox_map_remove(&s->topic->subscriptions, &s->by_name);
     s->topic->shard->subscriptions_count.value--;
     subscription_set_state(s, OX_SUBSCRIPTION_GONE, "freed");
+    ox_timer_stop(&s->linger);
     if (s->dispatcher)
         s->dispatcher->body->free(s->dispatcher);
     ox_batch_acks_fini(&s->batch_acks);

@@ -36,6 +36,7 @@ struct ox_subscription {
     struct ox_list waiters;         // private: ox_subscribe waiting for OPEN
     struct ox_seq seq;              // private: removing a non-durable one
     struct ox_op step;          // private
+    struct ox_timer linger;     // private: a sought reader's subscription waits for its client to come back
 };
 
 // The subscription of a name, or NULL.

@@ -7,6 +7,7 @@
 
 #define SUBSCRIPTION_MAGIC OX_MAGIC('S', 'u', 'b', 's')
 #define CONSUMER_MAGIC OX_MAGIC('C', 'o', 'n', 's')
+#define SUBSCRIPTION_LINGER_NS (60 * OX_SEC)
 #define SUBSCRIPTION_OF(n) CONTAINER_OF(n, struct ox_subscription, by_name)
 
 // A new subscription in the topic's map, OPENING.
@@ -23,6 +24,8 @@ void subscription_stop(struct ox_subscription *s, struct ox_op *op);
 void subscription_free(struct ox_subscription *s);
 // A non-durable subscription without consumers goes.
 void subscription_abandon(struct ox_subscription *s);
+// After a seek its consumers were closed and come back at once, to the place that was sought: a non-durable subscription is abandoned only if they don't.
+void subscription_linger(struct ox_subscription *s);
 
 // Publish time of an entry in ms; 0 if it cannot be told.
 uint64_t entry_publish_time(const struct ox_entry *entry);

@@ -319,6 +319,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_inspect_missing_ledger_is_named_the_others_are_shown, setup, teardown),
         cmocka_unit_test_setup_teardown(test_inspect_damaged_entry_is_reported_and_passed, setup, teardown),
     };
-    cmocka_set_message_output(CM_OUTPUT_STDOUT);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 // main.c - oxbow-inspect: command line, then one dump to standard output.
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,39 +37,55 @@ static int usage_error(const char *what, const char *argument)
     return EXIT_USAGE;
 }
 
+// How a dump went.
+struct outcome {
+    enum ox_err err;
+    int write_errno; // of the first line that could not be written
+};
+
 static void print_line(struct inspect *i, const char *text, size_t len)
 {
-    (void)i;
-    fwrite(text, 1, len, stdout); // errors are looked for at the end
+    struct outcome *o = i->owner;
+    if (!o->write_errno && fwrite(text, 1, len, stdout) != len)
+        o->write_errno = errno;
 }
 
 static void stop_loop(struct inspect *i, enum ox_err err)
 {
-    *(enum ox_err *)i->owner = err;
+    struct outcome *o = i->owner;
+    o->err = err;
     ox_posix_stop(i->loop);
+}
+
+// Nobody reads on behind a closed pipe (`| head`): that is said by the exit status alone.
+static void check_output(struct outcome *o)
+{
+    if (fflush(stdout) != 0 && !o->write_errno)
+        o->write_errno = errno;
+    if (o->write_errno && o->write_errno != EPIPE)
+        fprintf(stderr, "oxbow-inspect: standard output could not be written: %s\n", strerror(o->write_errno));
+    if (o->write_errno)
+        o->err = OX_E_IO;
 }
 
 static int run(struct inspect *i)
 {
     struct ox_log log;
-    enum ox_err err = OX_OK;
+    struct outcome o = {0};
     ox_posix_log_init(&log, OX_LOG_ERROR);
     i->loop = ox_posix_loop_new(&log);
     i->fs = ox_posix_fs(i->loop);
-    i->owner = &err;
+    i->owner = &o;
     i->line = print_line;
     i->ended = stop_loop;
     inspect_start(i);
     ox_posix_run(i->loop);
     ox_posix_loop_free(i->loop);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "oxbow-inspect: standard output could not be written\n");
-        err = OX_E_IO;
-    }
+    check_output(&o);
     if (i->trouble.len > 0)
         fprintf(stderr, "oxbow-inspect: %s", ox_str_get(&i->trouble));
     inspect_fini(i);
-    return err == OX_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return o.err == OX_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static int run_entries(struct inspect *i, char **ids, int count)

@@ -422,6 +422,23 @@ static void test_cursor_that_could_not_be_read_is_left_as_it_is(void **state)
 }
 
 // Varints of a position beyond what any ledger of the test has.
+// As in Pulsar: the node goes on naming the empty ledger that a reopening drops, until the close writes the position that was taken for it.
+static void test_cursor_taken_position_is_stored_at_close(void **state)
+{
+    (void)state;
+    struct cursor_world cw;
+    begin(&cw, 21);
+    unsigned dropped = (unsigned)cw.ml->ledgers[0]->where.id;
+    reopen(&cw);
+    assert_node(&cw, "08ffffffffffffffffff0110%02x18ffffffffffffffffff0130T", dropped, 0);
+    world_fill(&cw.w, cw.ml, 0, 1);
+    unsigned data = (unsigned)cw.ml->ledgers[0]->where.id;
+    assert_int_not_equal(data, dropped);
+    reopen(&cw);
+    assert_node(&cw, "08ffffffffffffffffff0110%02x18ffffffffffffffffff0130T", data, 0);
+    end(&cw);
+}
+
 static void put_cursor_node(struct world *w, uint8_t ledger, uint8_t entry)
 {
     uint8_t node[32] = {0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x10, ledger, 0x18, entry};
@@ -639,6 +656,7 @@ int main(void)
         cmocka_unit_test(test_cursor_creation_takes_over_the_node_of_a_lost_attempt),
         cmocka_unit_test(test_cursor_node_written_by_somebody_else_fences),
         cmocka_unit_test(test_cursor_that_could_not_be_read_is_left_as_it_is),
+        cmocka_unit_test(test_cursor_taken_position_is_stored_at_close),
         cmocka_unit_test(test_trap_s07_cursor_between_two_ledgers),
         cmocka_unit_test(test_trap_s07_cursor_ledger_without_an_entry),
         cmocka_unit_test(test_cursor_read_skips_what_is_acknowledged_and_rewinds),

@@ -113,6 +113,5 @@ int ctl_topics_stats(struct ctl *ctl);
 int ctl_topics_list(struct ctl *ctl);
 int ctl_topics_unload(struct ctl *ctl);
 int ctl_brokers_health(struct ctl *ctl);
-int ctl_inspect(struct ctl *ctl);
 
 #endif

@@ -30,12 +30,6 @@ static const struct ctl_command commands[] = {
     {"topics", "list", "TENANT/NAMESPACE", "topics of a namespace", "", ctl_topics_list},
     {"topics", "unload", "TOPIC", "close a topic; its clients connect again", "", ctl_topics_unload},
     {"brokers", "health", "", "is the broker well?", "", ctl_brokers_health},
-    {"inspect", NULL, "DIR [--path PREFIX] [--ledger ID]", "print the data of a stopped broker",
-     "  --path PREFIX  metadata nodes below this path only\n"
-     "  --ledger ID    the entries of a ledger instead of metadata\n"
-     "DIR is the broker's data directory. Each node is a line {\"path\",\"version\",\"hex\"}, each entry "
-     "{\"ledger\",\"entry\",\"hex\"}.\n",
-     ctl_inspect},
 };
 
 static void print_help(FILE *to)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define MIB (UINT64_C(1024) * 1024)
+#define SETTINGS_MESSAGE_EXTRA (128 * 1024) // metadata and frame of a message, and the store's own 64 KiB
 
 void settings_store(const struct ox_config *c, struct ox_store_config *ret)
 {
@@ -93,6 +94,17 @@ static enum ox_err settings_check_interceptors(const char *list, struct ox_str *
     return OX_OK;
 }
 
+// A message, with its metadata, must fit the store: half a segment, less what the segment itself needs (ox_store_config.segment_bytes).
+static enum ox_err settings_check_sizes(const struct ox_config *c, struct ox_str *error)
+{
+    int64_t wanted_mb = (2 * (c->maxMessageSize + (int64_t)SETTINGS_MESSAGE_EXTRA) + (int64_t)MIB - 1) / (int64_t)MIB;
+    if (c->storeSegmentSizeMB >= wanted_mb)
+        return OX_OK;
+    ox_str_addf(error, "storeSegmentSizeMB=%lld: too small for messages of maxMessageSize=%lld bytes; take at least storeSegmentSizeMB=%lld, or smaller messages",
+                (long long)c->storeSegmentSizeMB, (long long)c->maxMessageSize, (long long)wanted_mb);
+    return OX_E_INVALID;
+}
+
 enum ox_err settings_check(const struct ox_config *c, struct ox_str *error)
 {
     const char *uri = c->bookkeeperMetadataServiceUri, *meta = c->metadataStoreUrl;
@@ -104,5 +116,6 @@ enum ox_err settings_check(const struct ox_config *c, struct ox_str *error)
         ox_str_addf(error, "metadataStoreUrl: \"%s\" is not supported by this version; use lmdb:DIR or memory:", meta);
         return OX_E_INVALID;
     }
-    return settings_check_interceptors(c->brokerEntryMetadataInterceptors, error);
+    enum ox_err err = settings_check_sizes(c, error);
+    return err == OX_OK ? settings_check_interceptors(c->brokerEntryMetadataInterceptors, error) : err;
 }

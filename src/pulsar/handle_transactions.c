@@ -1,7 +1,7 @@
 // handle_transactions.c - the commands of transactions: each gets its own answer, which says that they are not supported.
 #include "pulsar/handlers.h"
 
-static char refusal[] = "transactions are not supported by this broker";
+static const char refusal[] = "transactions are not supported by this broker";
 
 #define REFUSE(handler, Command, Response, RESPONSE, TYPE)                                                             \
     enum ox_err handler(struct session *s, const void *command)                                                        \
@@ -11,7 +11,7 @@ static char refusal[] = "transactions are not supported by this broker";
         answer.request_id = c->request_id;                                                                             \
         answer.has_error = 1;                                                                                          \
         answer.error = OXPB__SERVER_ERROR__NotAllowedError;                                                            \
-        answer.message = refusal;                                                                                      \
+        answer.message = (char *)(uintptr_t)refusal;                                                                   \
         session_command(s, OXPB__BASE_COMMAND__TYPE__##TYPE, &answer.base);                                            \
         return OX_OK;                                                                                                  \
     }

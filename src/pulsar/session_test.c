@@ -331,6 +331,94 @@ static void test_full_disk_is_told_and_loses_nothing(void **state)
     door_fini(&d);
 }
 
+// A reader seeks, and comes back with whatever start it had: the place sought counts.
+static void test_reader_comes_back_to_where_it_sought(void **state)
+{
+    (void)state;
+    struct door d;
+    struct peer p;
+    door_init(&d);
+    peer_connect(&d, &p);
+    peer_open_producer(&p, 1, T);
+    send_many(&p, 1, 0, 6);
+    expect_receipts(&p, 0, 6);
+    Oxpb__CommandSubscribe c = OXPB__COMMAND_SUBSCRIBE__INIT;
+    char topic[] = T, name[] = "reader-x";
+    c.topic = topic;
+    c.subscription = name;
+    c.consumer_id = 1;
+    c.request_id = 9;
+    c.has_durable = 1;
+    c.durable = 0;
+    peer_command(&p, OXPB__BASE_COMMAND__TYPE__SUBSCRIBE, &c.base);
+    peer_next(&p, OXPB__BASE_COMMAND__TYPE__SUCCESS);
+    Oxpb__CommandSeek seek = OXPB__COMMAND_SEEK__INIT;
+    seek.consumer_id = 1;
+    seek.request_id = 10;
+    seek.has_message_publish_time = 1;
+    seek.message_publish_time = 1000 + 35;
+    peer_command(&p, OXPB__BASE_COMMAND__TYPE__SEEK, &seek.base);
+    peer_next(&p, OXPB__BASE_COMMAND__TYPE__CLOSE_CONSUMER);
+    peer_next(&p, OXPB__BASE_COMMAND__TYPE__SUCCESS);
+    peer_command(&p, OXPB__BASE_COMMAND__TYPE__SUBSCRIBE, &c.base);
+    peer_next(&p, OXPB__BASE_COMMAND__TYPE__SUCCESS);
+    peer_flow(&p, 1, 10);
+    expect_messages(&p, 4, 2);
+    peer_command(&p, OXPB__BASE_COMMAND__TYPE__SEEK, &seek.base);
+    peer_next(&p, OXPB__BASE_COMMAND__TYPE__CLOSE_CONSUMER);
+    peer_next(&p, OXPB__BASE_COMMAND__TYPE__SUCCESS);
+    assert_non_null(ox_subscription_find(ox_topic_find(&d.rig.shard, T), name));
+    ox_sim_run_for(d.rig.sim, 300 * OX_SEC);
+    assert_null(ox_subscription_find(ox_topic_find(&d.rig.shard, T), name));
+    peer_fini(&p);
+    door_fini(&d);
+}
+
+static void test_too_many_connections_are_refused(void **state)
+{
+    (void)state;
+    struct door d;
+    struct peer p, q;
+    door_init(&d);
+    d.pulsar.config.connections_max = 1;
+    peer_connect(&d, &p);
+    peer_open(&d, &q);
+    peer_expect_end(&q);
+    assert_int_equal(d.pulsar.connections_refused.value, 1);
+    peer_open_producer(&p, 1, T);
+    peer_fini(&p);
+    peer_fini(&q);
+    door_fini(&d);
+}
+
+static void test_client_that_never_reads_is_closed(void **state)
+{
+    (void)state;
+    struct door d;
+    struct peer p, c;
+    door_init(&d);
+    peer_connect(&d, &p);
+    peer_connect(&d, &c);
+    peer_open_producer(&p, 1, T);
+    c.deaf = true;
+    ox_stream_pause(c.stream);
+    Oxpb__CommandLookupTopic lookup = OXPB__COMMAND_LOOKUP_TOPIC__INIT;
+    char *topic = ox_malloc(1001);
+    memset(topic, 'x', 1000);
+    memcpy(topic, "x://", 4); // refused with a text that repeats it
+    lookup.topic = topic;
+    for (int i = 0; i < 8000; i++)
+        peer_command(&c, OXPB__BASE_COMMAND__TYPE__LOOKUP, &lookup.base);
+    lookup.topic = NULL;
+    ox_free(topic);
+    ox_sim_run_for(d.rig.sim, 190 * OX_SEC);
+    assert_int_equal(d.pulsar.connections.value, 1);
+    peer_expect_end(&c);
+    peer_fini(&p);
+    peer_fini(&c);
+    door_fini(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -345,6 +433,9 @@ int main(void)
         cmocka_unit_test(test_old_client_gets_messages_without_checksum),
         cmocka_unit_test(test_client_that_leaves_while_its_requests_are_open),
         cmocka_unit_test(test_full_disk_is_told_and_loses_nothing),
+        cmocka_unit_test(test_reader_comes_back_to_where_it_sought),
+        cmocka_unit_test(test_too_many_connections_are_refused),
+        cmocka_unit_test(test_client_that_never_reads_is_closed),
     };
     return cmocka_run_group_tests_name("pulsar.session", tests, NULL, NULL);
 }
