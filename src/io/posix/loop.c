@@ -75,10 +75,12 @@ static void posix_raise_file_limit(void)
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// May be called before the poll of the same uv_run, when the time is up already: that poll must not block, since no timer is left to end it.
 static void timer_fired(uv_timer_t *timer)
 {
     struct posix_loop *p = timer->data;
     p->timer_due_ns = UINT64_MAX;
+    uv_stop(&p->uv);
 }
 
 struct ox_loop *ox_posix_loop_new(struct ox_log *log)

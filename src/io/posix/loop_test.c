@@ -31,6 +31,35 @@ static void test_posix_timer_never_fires_early(void **state)
     ox_posix_loop_free(loop);
 }
 
+struct chain {
+    struct ox_timer timer;
+    int left;
+};
+
+static void chain_fire(struct ox_timer *timer)
+{
+    struct chain *c = CONTAINER_OF(timer, struct chain, timer);
+    if (--c->left == 0)
+        ox_posix_stop(timer->loop);
+    else
+        ox_timer_start(timer, (uint64_t)(c->left % 7) * OX_MS / 100);
+}
+
+// No other event ends the poll: a timer whose time comes just before it must not leave it waiting.
+static void test_posix_timer_due_before_the_poll_ends_it(void **state)
+{
+    (void)state;
+    struct ox_loop *loop = ox_posix_loop_new(NULL);
+    struct chain c = {.left = 2000};
+    ox_timer_init(&c.timer, loop, chain_fire);
+    ox_timer_start(&c.timer, 1);
+    alarm(60);
+    ox_posix_run(loop);
+    alarm(0);
+    assert_int_equal(c.left, 0);
+    ox_posix_loop_free(loop);
+}
+
 struct work {
     struct ox_job job;
     int *order;
@@ -164,6 +193,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_posix_timer_never_fires_early),
+        cmocka_unit_test(test_posix_timer_due_before_the_poll_ends_it),
         cmocka_unit_test(test_posix_jobs_run_in_their_lanes),
         cmocka_unit_test(test_posix_sigterm_reaches_the_callback),
         cmocka_unit_test(test_posix_crash_point_ends_the_process_at_its_nth_pass),
