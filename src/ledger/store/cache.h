@@ -12,7 +12,9 @@ struct ox_index_cache {
     uint64_t bytes, bytes_max;
 };
 
+// Makes an empty cache of at most bytes_max bytes (at least one block stays).
 void ox_index_cache_init(struct ox_index_cache *c, uint64_t bytes_max);
+// Frees all blocks.
 void ox_index_cache_fini(struct ox_index_cache *c);
 // The block (4096 bytes, borrowed until the next put), or NULL.
 const uint8_t *ox_index_cache_find(struct ox_index_cache *c, uint64_t segment, uint32_t block);

@@ -40,6 +40,7 @@ struct batch {
     size_t item_count, item_cap, settled;
     struct iovec *iov;
     struct ox_journal_pos mark; // that its header carries
+    uint64_t sequence;
     bool over, sync;
 };
 
@@ -183,6 +184,7 @@ static void batch_seal(struct batch *b, uint32_t flags)
         .sequence = s->journal.sequence++,
     };
     b->mark = h.mark;
+    b->sequence = h.sequence;
     size_t len = b->item_count * OX_DIR_ITEM_BYTES;
     uint8_t *directory = batch_stage(b, len);
     for (size_t i = 0; i < b->item_count; i++)
@@ -476,6 +478,7 @@ static void journal_settle_good(struct store *s, struct batch *b)
     struct journal *j = &s->journal;
     if (b->bytes > 0) {
         j->mark_written = b->mark;
+        b->tail->sequence = b->sequence;
         s->m_batches.value++;
         s->m_batch_bytes.value += (int64_t)b->bytes;
     }
@@ -596,6 +599,7 @@ static void journal_cut_done(struct ox_op *op)
     b->tail->writes--;
     if (op->err == OX_OK) {
         b->tail->planned = b->offset + b->bytes;
+        b->tail->sequence = b->sequence;
         s->journal.mark = (struct ox_journal_pos){b->tail->seg->number, b->tail->planned};
     }
     ox_op_finish(c->user, op->err);

@@ -45,7 +45,8 @@ static struct tail *maintain_sealable(struct store *s)
 {
     struct ox_link *first = ox_list_first(&s->tails);
     struct tail *t = first ? CONTAINER_OF(first, struct tail, link) : NULL;
-    return t && t->seg->state == SEGMENT_SEALING && t->writes == 0 && !t->filling ? t : NULL;
+    bool sealable = t && t->seg->state == SEGMENT_SEALING && t->writes == 0 && !t->filling;
+    return sealable && !s->failed ? t : NULL; // a segment with a hole is for the next start to judge
 }
 
 // An emptied segment may go when nothing reads it and no delete that emptied it is still to be told.
@@ -183,6 +184,7 @@ static ox_step maintain_seal_footer(struct ox_seq *q)
     maintain_copy_rows(w);
     maintain_meta(s, &w->changes.meta);
     w->changes.meta.covered = w->seg->number + 1;
+    w->changes.meta.sequence = OX_MAX(w->changes.meta.sequence, w->tail->sequence);
     w->changes.segment = &w->row;
     w->changes.runs = w->runs;
     w->changes.items = w->items;
@@ -211,6 +213,7 @@ static ox_step maintain_seal_commit(struct ox_seq *q)
         return OX_FINISH(q, q->err);
     OX_CRASHPOINT(s->loop, "store.seal.committed");
     s->meta.covered = w->changes.meta.covered;
+    s->meta.sequence = w->changes.meta.sequence;
     w->seg->used = w->row.used;
     w->seg->items = w->row.items;
     w->seg->runs = w->row.runs;

@@ -21,6 +21,7 @@ struct rig {
     struct ox_place *place;
     struct ox_op *awaited;
     struct ox_timer timer;
+    enum ox_store_sync sync;
     char dir[64];
 };
 
@@ -53,6 +54,7 @@ static enum ox_err rig_open(struct rig *rig, struct ox_place **ret)
     ox_store_config_init(&config, rig->dir);
     config.segment_bytes = 256 * 1024;
     config.reserve_bytes = 0;
+    config.sync = rig->sync;
     ox_op_init(&op, rig->loop, rig_done, "open");
     ox_store_open(rig->loop, ox_posix_fs(rig->loop), &op, &config, ret);
     return rig_wait(rig, &op);
@@ -106,7 +108,8 @@ static void conformance_reopen(struct ox_conformance *c)
 static void conformance_run(void **state)
 {
     const struct ox_conformance_test *test = *state;
-    struct rig rig = {0};
+    // Thousands of syncs say nothing new; the first test and its reopens do them.
+    struct rig rig = {.sync = test == ox_conformance_tests ? OX_STORE_SYNC : OX_STORE_SYNC_NONE};
     rig_start(&rig);
     struct ox_conformance c = {.place = rig.place, .wait = conformance_wait, .reopen = conformance_reopen, .ctx = &rig};
     test->run(&c);

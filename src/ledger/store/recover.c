@@ -408,8 +408,8 @@ static void open_copy(struct store_opening *o, const struct replay *r, const str
 // Each batch's fate, in order: void, durable, beyond the mark and whole (a copy), or the end.
 static void open_sort_batches(struct store_opening *o)
 {
-    uint64_t before = 0;
-    bool known = false, over = false;
+    uint64_t before = o->store->meta.sequence;
+    bool known = true, over = false;
     for (size_t i = 0; i < o->replay_count; i++) {
         struct replay *r = &o->replays[i];
         for (size_t k = 0; k < r->scan.batch_count; k++) {
@@ -499,6 +499,7 @@ static void open_apply_segment(struct store_opening *o, struct replay *r)
         if (b->fate != OX_BATCH_DURABLE && !(o->in_place && b->fate == OX_BATCH_TAIL))
             continue;
         r->tail->planned = (uint64_t)b->offset + b->bytes;
+        r->tail->sequence = OX_MAX(r->tail->sequence, b->sequence);
         if (b->salvaged || !b->intact)
             ox_error(s->log, "store.batch.corrupt", "segment=%llu offset=%u records=%u", (unsigned long long)r->number, b->offset, b->records);
         for (uint32_t n = 0; n < b->records; n++)
@@ -534,7 +535,7 @@ static ox_step open_apply(struct ox_seq *q)
         open_spare(s, name);
     }
     s->journal.mark = o->in_place ? open_end(o) : o->mark;
-    s->journal.sequence = o->sequence + 1;
+    s->journal.sequence = OX_MAX(o->sequence, s->meta.sequence) + 1;
     s->current_needed = true;
     OX_CRASHPOINT(s->loop, "store.open.replayed");
     if (s->loop->dead)

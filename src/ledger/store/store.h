@@ -17,7 +17,7 @@ enum ox_store_sync {
 struct ox_store_config {
     const char *dir;                // made if it is not there; its parent must be there
     const char *name;               // of the place
-    uint64_t segment_bytes;         // of one segment file, a multiple of 4096, 128 KiB to 1 GiB
+    uint64_t segment_bytes;         // of one segment file, a multiple of 4096, 256 KiB to 1 GiB
     enum ox_store_sync sync;
     uint32_t sync_interval_ms;
     uint64_t reserve_bytes;         // free bytes of the file system below which no new segment is made

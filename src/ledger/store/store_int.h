@@ -61,6 +61,7 @@ struct tail {
     uint64_t zeroed;              // really written so far
     uint64_t planned;             // where the next batch goes
     uint32_t writes;              // batches not over yet
+    uint64_t sequence;            // of the last batch that counts, 0: none
     bool filling;                 // zero-filling goes on
     bool unsynced;                // holds batches that were written without a sync
     struct ox_index index;

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 
 #define TABLE_VERSION 1u
-#define TABLE_META_BYTES (4 + 8 + 8 + 8 + OX_IDENTITY_BYTES)
+#define TABLE_META_BYTES (4 + 4 * 8 + OX_IDENTITY_BYTES)
 #define TABLE_SEGMENT_BYTES 44u
 #define TABLE_EXTENT_BYTES 28u
 #define TABLE_ROW_BYTES 17u // then custom metadata
@@ -154,7 +154,8 @@ static void table_meta_encode(uint8_t *p, const struct ox_table_meta *m)
     ox_put_le64(p + 4, m->covered);
     ox_put_le64(p + 12, (uint64_t)m->id_ceiling);
     ox_put_le64(p + 20, (uint64_t)m->id_max);
-    memcpy(p + 28, m->identity, OX_IDENTITY_BYTES);
+    ox_put_le64(p + 28, m->sequence);
+    memcpy(p + 36, m->identity, OX_IDENTITY_BYTES);
 }
 
 static enum ox_err table_meta_decode(struct ox_buf v, struct ox_table_meta *m)
@@ -166,7 +167,8 @@ static enum ox_err table_meta_decode(struct ox_buf v, struct ox_table_meta *m)
     m->covered = ox_get_le64(v.data + 4);
     m->id_ceiling = (int64_t)ox_get_le64(v.data + 12);
     m->id_max = (int64_t)ox_get_le64(v.data + 20);
-    memcpy(m->identity, v.data + 28, OX_IDENTITY_BYTES);
+    m->sequence = ox_get_le64(v.data + 28);
+    memcpy(m->identity, v.data + 36, OX_IDENTITY_BYTES);
     return OX_OK;
 }
 

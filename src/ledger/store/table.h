@@ -39,6 +39,7 @@ struct ox_table_meta {
     uint64_t covered;   // the first segment whose records the table does not hold
     int64_t id_ceiling; // ids up to here may have been given
     int64_t id_max;     // no ledger of the table has a larger id
+    uint64_t sequence;  // of the last batch that the table covers
     char identity[OX_IDENTITY_BYTES];
 };
 struct ox_table_segment {
