@@ -144,8 +144,9 @@ static void resend_begin(struct ox_topic *t)
 {
     t->resend = ox_resend_new();
     t->resend->scanned_ns = ox_now_ns(t->shard->loop);
-    t->resend->holds = true;
-    ox_mledger_hold_trim(t->ml);
+    t->resend->holds = !t->ml->full; // on a full disk what is consumed must go
+    if (t->resend->holds)
+        ox_mledger_hold_trim(t->ml);
 }
 
 void ox_resend_scan(struct ox_topic *t, struct ox_resend_scan *scan)
@@ -156,6 +157,10 @@ void ox_resend_scan(struct ox_topic *t, struct ox_resend_scan *scan)
     scan->end = t->ml->last;
     scan->ledger = scan->end.ledger + 1;
     scan->first = 0;
+    if (t->shard->config.resend_ns == 0) {
+        ox_op_finish(&scan->op, OX_OK);
+        return;
+    }
     if (!t->resend && (t->shard->resend_bytes > OX_RESEND_TOTAL_BYTES_MAX || t->ml->total_entries == 0)) {
         if (t->ml->total_entries)
             ox_warn(t->shard->log, "topic.resend.skipped", "topic=%s reason=memory bytes=%llu", t->name.full, (unsigned long long)t->shard->resend_bytes);

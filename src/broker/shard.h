@@ -26,7 +26,7 @@ struct ox_broker_config {
     bool batch_index_acks;             // acknowledgmentAtBatchIndexLevelEnabled true
     uint64_t topic_inflight_bytes;     // OX_TOPIC_INFLIGHT_BYTES: beyond it a producer's connection is not read
     uint64_t total_inflight_bytes;     // OX_TOTAL_INFLIGHT_BYTES
-    uint64_t resend_ns;                // 5 min: how long re-sent messages are recognised after a topic was loaded or a connection broke
+    uint64_t resend_ns;                // producerResendWindowSeconds 5 min: how long re-sent messages are recognised after a topic was loaded or a connection broke; 0: never
     uint64_t stats_interval_ns;        // statsUpdateFrequencyInSecs 60
     uint32_t dispatch_entries_max;     // dispatcherMaxReadBatchSize 100
     uint32_t dispatch_bytes_max;       // dispatcherMaxReadSizeBytes, 1 MiB here

@@ -63,6 +63,7 @@ void settings_broker(const struct ox_config *c, struct ox_broker_config *ret)
     ret->batch_index_acks = c->acknowledgmentAtBatchIndexLevelEnabled;
     ret->topic_inflight_bytes = (uint64_t)c->maxTopicPublishBufferSizeInMB * MIB;
     ret->total_inflight_bytes = (uint64_t)c->maxMessagePublishBufferSizeInMB * MIB;
+    ret->resend_ns = (uint64_t)c->producerResendWindowSeconds * OX_SEC;
     ret->stats_interval_ns = (uint64_t)c->statsUpdateFrequencyInSecs * OX_SEC;
     ret->dispatch_entries_max = (uint32_t)c->dispatcherMaxReadBatchSize;
     ret->probe_ns = (uint64_t)c->connectionLivenessCheckTimeoutMillis * OX_MS;

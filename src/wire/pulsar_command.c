@@ -15,10 +15,10 @@ enum ox_err ox_command_peek(struct ox_buf command, uint32_t *ret_type, struct ox
     while ((more = ox_pb_next(&p, end, &f)) > 0) {
         if (f.number == 1 && f.wire_type == 0)
             type = f.value;
-        else if (f.number == 1 || f.wire_type != 2)
+        else if (f.number == 1 || (f.number == type && f.wire_type != 2))
             return OX_E_MALFORMED;
-        else if (f.number == type || sub.data == NULL)
-            sub = f;
+        else if (f.wire_type == 2 && (f.number == type || sub.data == NULL))
+            sub = f; // fields of other kinds are unknown: skipped
     }
     if (more < 0 || type == 0 || type > INT32_MAX)
         return OX_E_MALFORMED;

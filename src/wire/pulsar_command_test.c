@@ -194,6 +194,8 @@ static void test_peek_finds_type_and_sub_message(void **state)
     assert_true(type == 16383 && len == 0);
     assert_int_equal(peek("0806 3a04 08011002", &type, &len), OX_OK);
     assert_true(type == 6 && len == 0);
+    assert_int_equal(peek("0806 3204 08011002 f87f05", &type, &len), OX_OK); // a field that we don't know
+    assert_true(type == 6 && len == 4);
 }
 
 static void test_peek_refuses_damaged_envelopes(void **state)

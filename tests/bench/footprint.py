@@ -110,7 +110,7 @@ def measure_cold(report, folder, Broker, gigabytes):
         start(broker, "storeSegmentSizeMB=64")
         fill(broker, gigabytes)
         report.line("data folder", stored_mb(broker.data), "MB")
-        for how in ("stop", "kill"):
+        for how in ("kill", "stop"):
             getattr(broker, how)()
             remark = cool(broker.data)
             took = start(broker)

@@ -63,9 +63,9 @@ class Answer:
 class Broker:
     """One broker process and its data folder; the ports stay the same over restarts."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, data=None):
         self.folder = pathlib.Path(folder)
-        self.data, self.log_file = self.folder / "data", self.folder / "oxbowd.log"
+        self.data, self.log_file = data or self.folder / "data", self.folder / "oxbowd.log"
         self.port = self.web_port = 0
         self.process, self.log_start, self.settings = None, 0, SMALL
 

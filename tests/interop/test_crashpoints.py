@@ -1,0 +1,66 @@
+"""test_crashpoints.py - the real process dies at each named crash point in the middle of its ordinary life (story.py): nothing promised is lost."""
+import pathlib
+import re
+
+import pytest
+
+from oxbowd import CRASH_STATUS
+from story import Story
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2] / "src"
+
+REACHED = [
+    "cursor.after_append", "cursor.after_create", "cursor.after_first_entry", "cursor.after_move", "cursor.after_node", "cursor.after_remove",
+    "delete.after_ledger", "delete.after_node", "delete.after_record", "discard.after_delete", "end.after_cursors", "end.after_ledger",
+    "open.after_create", "open.after_node", "open.after_record", "open.after_recover", "roll.after_close", "roll.after_create", "roll.after_record",
+    "store.batch.after_ack", "store.batch.after_sync", "store.batch.before_write", "store.close.before_record", "store.close.sealed",
+    "store.compact.before_move", "store.compact.done", "store.compact.moved", "store.create.before_record", "store.delete.before_table",
+    "store.delete.recorded", "store.delete.told", "store.open.copied", "store.open.fenced", "store.open.replayed", "store.recycle.done",
+    "store.recycle.forgotten", "store.recycle.renamed", "store.seal.before_footer", "store.seal.committed", "store.seal.footer_written",
+    "store.segment.created", "store.segment.header_written", "store.segment.listed", "store.segment.renamed", "store.segment.switched",
+    "store.segment.zeroed", "sweep.after_delete", "trim.after_record",
+]
+# What no ordinary life reaches, and where it is armed instead.
+ELSEWHERE = """
+roll.after_abandon: a next ledger that fails before it is recorded; src/mledger/roll_test.c
+"""
+BEFORE = {"sweep.after_delete": "roll.after_create:3"}  # an earlier life that must leave something behind
+
+
+def live_and_die(broker, point):
+    name = point.split(":")[0]
+    story = Story(broker, BEFORE.get(name, point))
+    reached = story.tell()
+    if name in BEFORE:
+        assert reached
+        story.crash_point = point
+        reached = story.tell()
+    if reached:
+        assert broker.process.returncode == CRASH_STATUS
+    story.check()
+    return reached
+
+
+@pytest.mark.parametrize("point", REACHED)
+def test_nothing_is_lost_at(new_broker, point):
+    assert live_and_die(new_broker, point), f"{point} was not reached"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("nth", [2, 5, 20, 60])
+@pytest.mark.parametrize("point", REACHED)
+def test_nothing_is_lost_at_a_later_pass(new_broker, point, nth):
+    live_and_die(new_broker, f"{point}:{nth}")
+
+
+def test_a_whole_life_keeps_its_promises(new_broker):
+    story = Story(new_broker)
+    assert not story.tell()
+    story.check()
+
+
+def test_each_point_has_its_place():
+    files = [p for p in SOURCE.rglob("*.c") if not p.stem.endswith("_test") and p.relative_to(SOURCE).parts[0] != "sim"]
+    declared = {name for p in files for name in re.findall(r'OX_CRASHPOINT\s*\([^";]*,\s*"([^"]+)"', p.read_text())}
+    elsewhere = set(re.findall(r"^([a-z_.]+):", ELSEWHERE, re.M))
+    assert declared == set(REACHED) | elsewhere

@@ -1,0 +1,103 @@
+"""test_verify.py - load with the real client, checked message by message by verify.py: nothing acknowledged is lost, altered, out of order or twice."""
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from oxbowd import wait_for
+
+RATE = int(os.environ.get("OX_VERIFY_RATE", "5000"))  # messages a second; a build with sanitizers wants fewer
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Runner:
+    """Runs verify.py against a broker; `during` is called while messages flow, again and again if it has times."""
+
+    def __init__(self, broker):
+        self.broker = broker
+
+    def __call__(self, *options, seconds=4, rate=RATE, during=None, at=2):
+        command = [sys.executable, "-B", os.path.join(HERE, "verify.py"), "--url", self.broker.url, "--seconds", str(seconds), "--rate", str(rate), *options]
+        if during:
+            command += ["--allow-redelivery", "--at", str(at), "--during", self.arrange(during)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 120)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:] + self.broker.log()[-3000:]
+        return json.loads(done.stdout[done.stdout.index("{"):])
+
+    def arrange(self, during):
+        """A shell command that has `during` done by this process and waits for the end of it."""
+        go, gone = self.broker.folder / "go", self.broker.folder / "gone"
+        os.mkfifo(go)
+        os.mkfifo(gone)
+
+        def serve():
+            go.read_bytes()
+            try:
+                during()
+                answer = b"0"
+            except Exception as error:
+                answer = f"1; echo {type(error).__name__}".encode()
+            gone.write_bytes(answer)
+        threading.Thread(target=serve, daemon=True).start()
+        return f"echo >{go}; eval \"exit $(cat {gone})\""
+
+
+@pytest.fixture
+def verify(new_broker):
+    new_broker.start("storeSegmentSizeMB=64")
+    return Runner(new_broker)
+
+
+SHORT = [("--topics", "1", "--ack", "single"), ("--topics", "10", "--ack", "holes"), ("--topics", "1", "--ack", "cumulative", "--no-batching"),
+         ("--topics", "10", "--ack", "single", "--no-batching")]
+
+
+@pytest.mark.parametrize("options", SHORT, ids=" ".join)
+def test_nothing_is_lost_or_twice(verify, options):
+    report = verify(*options)
+    assert report["acked"] == report["sent"] == report["consumed"] == report["reread"]
+
+
+@pytest.mark.parametrize("options", [("--ack", "single"), ("--ack", "holes", "--topics", "10", "--no-batching")], ids=" ".join)
+def test_nothing_is_lost_by_a_kill(verify, options):
+    verify(*options, seconds=5, during=lambda: verify.broker.restart("kill"))
+
+
+def test_nothing_is_lost_by_a_clean_restart(verify):
+    verify("--ack", "cumulative", seconds=4, during=lambda: verify.broker.restart("stop"))
+
+
+def test_nothing_is_lost_while_ledgers_and_segments_roll(new_broker):
+    new_broker.start("storeSegmentSizeMB=8", "maxMessageSize=1048576", "managedLedgerMaxEntriesPerLedger=50", "managedLedgerMinLedgerRolloverTimeMinutes=0",
+                     "managedLedgerCursorMaxEntriesPerLedger=20", "managedLedgerDefaultMarkDeleteRateLimit=20")
+    Runner(new_broker)("--topics", "3", "--size", "2000", seconds=6, rate=RATE // 2, at=3, during=lambda: new_broker.restart("kill"))
+    page = new_broker.metrics()
+    assert page['oxbow_store_segments_sealed_total{place="default"}'] > 0 and page["oxbow_ml_rollovers_total"] > 0
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("batching", [(), ("--no-batching",)], ids=["batches", "singles"])
+@pytest.mark.parametrize("ack", ["single", "cumulative", "holes"])
+@pytest.mark.parametrize("topics", ["1", "10"])
+def test_long(verify, topics, ack, batching):
+    verify("--topics", topics, "--ack", ack, *batching, seconds=20)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("batching", [(), ("--no-batching",)], ids=["batches", "singles"])
+@pytest.mark.parametrize("ack", ["single", "cumulative", "holes"])
+@pytest.mark.parametrize("topics", ["1", "10"])
+def test_long_with_kills(verify, topics, ack, batching):
+    def kills():
+        for _ in range(5):
+            verify.broker.restart("kill")
+            wait_for(lambda: has_moved(verify.broker), "messages after the restart", 30)
+    verify("--topics", topics, "--ack", ack, *batching, seconds=30, at=3, during=kills)
+
+
+def has_moved(broker):
+    """True when a broker has taken messages since its start."""
+    return any(broker.stats(name)["msgInCounter"] > 1000 for name in broker.rest("GET", "persistent/public/default").json())
