@@ -43,9 +43,6 @@ function(ox_module)
         set(M_MAIN main.c)
     endif()
     list(REMOVE_ITEM M_SOURCES "" ${M_MAIN})
-    ox_bringup_existing(M_SOURCES)
-    ox_bringup_existing(M_TESTS)
-    ox_bringup_existing(M_TEST_SOURCES)
 
     ox_add_library(${target} "${M_SOURCES}" "${M_USES}" "${M_PACKAGES}")
     if(M_MAIN)
@@ -59,18 +56,6 @@ function(ox_module)
     set_property(GLOBAL PROPERTY OX_${M_NAME}_FOLDER ${CMAKE_CURRENT_SOURCE_DIR})
 endfunction()
 
-# bring-up: leaves out files that are not written yet
-function(ox_bringup_existing var)
-    set(found "")
-    foreach(file ${${var}})
-        if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${file})
-            list(APPEND found ${file})
-        else()
-            message(STATUS "bring-up: ${CMAKE_CURRENT_SOURCE_DIR}/${file} is not there yet, left out (re-run cmake when it is)")
-        endif()
-    endforeach()
-    set(${var} ${found} PARENT_SCOPE)
-endfunction()
 
 function(ox_add_library target sources uses packages)
     set(visibility PUBLIC)
@@ -232,10 +217,6 @@ function(ox_check_edges module)
     get_property(uses GLOBAL PROPERTY OX_${module}_USES)
     foreach(use ${uses})
         if(NOT use IN_LIST modules)
-            if(NOT EXISTS ${CMAKE_SOURCE_DIR}/src/${use}/CMakeLists.txt) # bring-up
-                message(STATUS "bring-up: module ${module} USES ${use}, which is not there yet") # bring-up
-                continue() # bring-up
-            endif() # bring-up
             message(FATAL_ERROR "Module ${module} USES ${use}, and there is no module of that name")
         endif()
         get_property(used_level GLOBAL PROPERTY OX_${use}_LEVEL)
