@@ -91,6 +91,8 @@ void ml_append_flow(struct ox_mledger *ml)
         ox_list_push_back(&impl->pending, &a->link);
         if (a->stage == ML_PARKED && impl->fail_err != OX_OK)
             append_refuse(a, impl->fail_err);
+        if (a->stage == ML_PARKED && !impl->current && !impl->next)
+            append_refuse(a, OX_E_NO_SPACE); // opened on a full disk: rule 13
         if (a->stage == ML_PARKED)
             append_send(impl, a);
     }
@@ -173,6 +175,8 @@ static void append_build(struct mledger_impl *impl, struct ox_ml_append *a)
         to->parts[to->part_count++] = ox_buf_static(a->header, n);
     }
     to->parts[to->part_count++] = a->body;
+    to->tail_len = a->tail_len;
+    to->tail_crc = a->tail_crc;
 }
 
 static enum ox_err append_refused_by(const struct ox_mledger *ml)

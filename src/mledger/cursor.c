@@ -16,6 +16,11 @@ static void cursor_timer(struct ox_timer *t)
     cursor_schedule(impl->cursor);
 }
 
+static void cursor_pause_over(struct ox_timer *t)
+{
+    ox_seq_resume(&CONTAINER_OF(t, struct cursor_impl, pause)->seq, OX_OK);
+}
+
 static char *cursor_path(const struct ox_mledger *ml, const char *name)
 {
     struct ox_str path = {0};
@@ -44,6 +49,7 @@ struct ox_cursor *cursor_new(struct ox_mledger *ml, const char *name, bool durab
     impl->cursor = c;
     ox_list_init(&impl->acks);
     ox_timer_init(&impl->timer, ml->factory->loop, cursor_timer);
+    ox_timer_init(&impl->pause, ml->factory->loop, cursor_pause_over);
     ox_list_push_back(&ml->cursors, &c->link);
     return c;
 }
@@ -59,7 +65,7 @@ static void cursor_forget_holes(struct ox_cursor *c)
 void cursor_free(struct ox_cursor *c)
 {
     struct cursor_impl *impl = cursor_impl(c);
-    OX_ASSERT(ox_list_empty(&impl->acks) && !impl->reading);
+    OX_ASSERT(ox_list_empty(&impl->acks) && !impl->reading && !ox_timer_started(&impl->pause));
     ox_timer_stop(&impl->timer);
     ox_list_remove(&c->ml->cursors, &c->link);
     if (impl->handle)

@@ -33,6 +33,8 @@ struct cursor_impl {
     uint64_t flushed_ns;         // start of the last flush
     struct ox_list acks;         // struct ox_cursor_ack that wait for stored_version, by version
     struct ox_timer timer;       // the next flush
+    struct ox_timer pause;       // before the node is read again
+    uint32_t rereads;            // tries to read it since its outcome is unknown
     bool properties_dirty;       // the node must be written even if the position is in a ledger
     bool node_stale;             // the stored position is none of this log any more: what was taken for it is stored at close, as Pulsar does
     enum cursor_job job;         // what seq runs for

@@ -58,6 +58,7 @@ static ox_step recovery_next(struct ox_seq *s)
     struct ox_str name = {0};
     if (ox_name_decode(&name, encoded) != OX_OK) {
         ox_warn(recovery_log(r), "cursor.name.bad", "log=%s node=%s", r->ml->name, encoded);
+        ox_mledger_hold_trim(r->ml); // whoever it belongs to, its position is not known
         ox_str_fini(&name);
         return OX_GOTO(s, recovery_next);
     }

@@ -1,5 +1,9 @@
 // cursor_store.c - making positions durable: one flush at a time into the cursor ledger or the node; closing; removal.
 #include "mledger/cursor_impl.h"
+#include "mledger/mledger.h"
+
+#define CURSOR_REREAD_NS (100 * OX_MS) // between two tries to learn what became of a node
+#define CURSOR_REREADS_ENDING 50       // a cursor that ends gives up after so many, and answers nobody
 
 static void cursor_job_done(struct ox_seq *s, enum ox_err err);
 static ox_step cursor_flush_start(struct ox_seq *s);
@@ -140,6 +144,14 @@ static ox_step cursor_node_put(struct ox_seq *s)
 static ox_step cursor_node_reread(struct ox_seq *s);
 static ox_step cursor_after_node(struct ox_seq *s);
 
+static ox_step cursor_node_ask(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    ox_seq_bind(s, &impl->get.op, "cursor.node.reread");
+    ox_meta_get(cursor_factory(impl)->meta, &impl->get, impl->path);
+    return OX_WAIT(s, cursor_node_reread);
+}
+
 static ox_step cursor_node_written(struct ox_seq *s)
 {
     struct cursor_impl *impl = cursor_of(s);
@@ -149,12 +161,29 @@ static ox_step cursor_node_written(struct ox_seq *s)
         impl->node_version = impl->put.stat.version;
         return OX_GOTO(s, cursor_after_node);
     }
-    if (s->err == OX_E_UNKNOWN_OUTCOME || s->err == OX_E_BAD_VERSION) {
-        ox_seq_bind(s, &impl->get.op, "cursor.node.reread");
-        ox_meta_get(cursor_factory(impl)->meta, &impl->get, impl->path);
-        return OX_WAIT(s, cursor_node_reread);
-    }
+    impl->rereads = 0;
+    if (s->err == OX_E_UNKNOWN_OUTCOME || s->err == OX_E_BAD_VERSION)
+        return OX_GOTO(s, cursor_node_ask);
     return OX_FINISH(s, s->err);
+}
+
+// The node could not be read. As long as it may name either of two ledgers nothing may be stored in one of them, so it is asked again until somebody answers;
+// a cursor that is being made has nothing to lose.
+static ox_step cursor_node_unread(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    if (s->err == OX_E_NOT_FOUND && impl->node_version == OX_META_ABSENT)
+        return OX_GOTO(s, cursor_node_put);
+    if (s->err == OX_E_NOT_FOUND)
+        return OX_FINISH(s, OX_E_FENCED);
+    if (impl->job == CURSOR_JOB_CREATE || s->err == OX_E_SHUTDOWN || s->err == OX_E_SESSION_EXPIRED)
+        return OX_FINISH(s, s->err);
+    if (++impl->rereads > CURSOR_REREADS_ENDING && impl->ending) {
+        cursor_fail(impl, s->err);
+        return OX_FINISH(s, s->err);
+    }
+    ox_timer_start(&impl->pause, CURSOR_REREAD_NS);
+    return OX_WAIT(s, cursor_node_ask);
 }
 
 // What became of a put whose outcome is unknown: our very bytes at the next version = it happened; the old version = it did not; else somebody else owns the cursor.
@@ -162,10 +191,8 @@ static ox_step cursor_node_written(struct ox_seq *s)
 static ox_step cursor_node_reread(struct ox_seq *s)
 {
     struct cursor_impl *impl = cursor_of(s);
-    if (s->err == OX_E_NOT_FOUND && impl->node_version == OX_META_ABSENT)
-        return OX_GOTO(s, cursor_node_put);
     if (s->err != OX_OK)
-        return OX_FINISH(s, s->err == OX_E_NOT_FOUND ? OX_E_FENCED : s->err);
+        return OX_GOTO(s, cursor_node_unread);
     int64_t version = impl->get.stat.version;
     bool ours = ox_buf_equal(impl->get.value, impl->node_writing) && version == impl->node_version + 1;
     bool unborn = impl->job == CURSOR_JOB_CREATE && cursor_node_is_unused(impl->get.value);
@@ -193,7 +220,7 @@ static ox_step cursor_flush_start(struct ox_seq *s)
 {
     struct cursor_impl *impl = cursor_of(s);
     impl->flushed_ns = ox_now_ns(s->loop);
-    if (impl->properties_dirty && impl->where.id < 0) {
+    if (impl->properties_dirty && impl->where.id < 0 && cursor_fits_node(impl->cursor)) {
         cursor_snapshot(impl);
         return cursor_write_node(s, cursor_pack_node(impl->cursor, true, impl->where, impl->record_pos));
     }
@@ -434,6 +461,8 @@ static ox_step cursor_removed_node(struct ox_seq *s)
 static void cursor_end(struct cursor_impl *impl, enum ox_err err)
 {
     struct ox_op *op = impl->ending;
+    if (impl->unloading && err != OX_OK)
+        ox_mledger_hold_trim(impl->cursor->ml); // its node is still there: the log keeps what it has not consumed until it is opened anew
     cursor_answer(impl->cursor, err == OX_OK ? OX_E_CLOSED : err);
     cursor_set_state(impl->cursor, OX_CURSOR_CLOSED);
     cursor_free(impl->cursor);

@@ -347,6 +347,119 @@ static void test_cursor_unknown_outcome_of_the_node_is_reread(void **state)
     }
 }
 
+struct lost_answer {
+    bool on;
+    int reads; // that still fail
+};
+
+// The node takes one write whose answer is lost; then it can't be read for a while.
+static void lose_answer_and_reads(struct world *w, bool write, const char *path, struct ox_meta_fault *fault)
+{
+    struct lost_answer *lost = w->ctx;
+    if (!lost->on || strcmp(path, NODE) != 0)
+        return;
+    if (write && lost->reads == 3)
+        fault->outcome = OX_META_FAIL_AFTER;
+    else if (!write && lost->reads-- > 0)
+        fault->outcome = OX_META_FAIL_BEFORE;
+}
+
+// The node names the new ledger, but nobody knows: nothing may be stored in the old one any more.
+static void test_cursor_stores_nothing_while_its_node_is_unknown(void **state)
+{
+    (void)state;
+    struct cursor_world cw;
+    struct lost_answer lost = {.on = false, .reads = 3};
+    world_init(&cw.w, 22);
+    world_stop(&cw.w);
+    cw.w.settings.cursor_entries_max = 4;
+    cw.w.settings.ranges_in_node_max = 0;
+    cw.w.ctx = &lost;
+    cw.w.on_meta = lose_answer_and_reads;
+    world_start(&cw.w);
+    cw.ml = world_open(&cw.w, NAME);
+    cw.c = world_cursor(&cw.w, cw.ml, SUB, OX_POS_EARLIEST);
+    world_fill(&cw.w, cw.ml, 0, 20);
+    assert_int_equal(ack_one(&cw, 1), OX_OK);
+    assert_int_equal(ack_one(&cw, 3), OX_OK);
+    assert_int_equal(ack_one(&cw, 5), OX_OK);
+    lost.on = true;
+    assert_int_equal(ack_one(&cw, 7), OX_OK); // into a new ledger
+    assert_true(lost.reads < 0);
+    assert_int_equal(ack_one(&cw, 9), OX_OK);
+    crash(&cw);
+    for (int64_t i = 1; i < 10; i += 2)
+        assert_true(ox_cursor_is_deleted(cw.c, at(&cw, 0, i)));
+    end(&cw);
+}
+
+// The metadata service never comes back: the close ends all the same, and nothing was stored where it may not be looked for.
+static void test_cursor_ends_while_its_node_is_unknown(void **state)
+{
+    (void)state;
+    struct cursor_world cw;
+    struct lost_answer lost = {.on = false, .reads = 3};
+    struct ox_cursor_ack wait;
+    memset(&wait, 0, sizeof wait);
+    world_init(&cw.w, 24);
+    world_stop(&cw.w);
+    cw.w.settings.cursor_entries_max = 4;
+    cw.w.settings.ranges_in_node_max = 0;
+    cw.w.ctx = &lost;
+    cw.w.on_meta = lose_answer_and_reads;
+    world_start(&cw.w);
+    cw.ml = world_open(&cw.w, NAME);
+    cw.c = world_cursor(&cw.w, cw.ml, SUB, OX_POS_EARLIEST);
+    world_fill(&cw.w, cw.ml, 0, 20);
+    for (int64_t i = 1; i < 6; i += 2)
+        assert_int_equal(ack_one(&cw, i), OX_OK);
+    lost.on = true;
+    struct ox_pos p = at(&cw, 0, 7);
+    world_op(&cw.w, &wait.op);
+    ox_cursor_delete(cw.c, &wait, &p, 1);
+    while (lost.reads == 3)
+        world_sleep(&cw.w, OX_MS);
+    lost.reads = 1000;
+    assert_int_not_equal(world_close(&cw.w, cw.ml), OX_OK);
+    assert_int_not_equal(world_wait(&cw.w, &wait.op), OX_OK);
+    lost.on = false;
+    cw.ml = world_open(&cw.w, NAME);
+    cw.c = ox_cursor_find(cw.ml, SUB);
+    for (int64_t i = 1; i < 6; i += 2)
+        assert_true(ox_cursor_is_deleted(cw.c, at(&cw, 0, i)));
+    end(&cw);
+}
+
+static void fail_deletes(struct world *w, bool write, const char *path, struct ox_meta_fault *fault)
+{
+    if (write && strcmp(path, NODE) == 0 && *(bool *)w->ctx)
+        fault->outcome = OX_META_FAIL_BEFORE;
+}
+
+static void test_cursor_that_could_not_be_removed_keeps_its_entries(void **state)
+{
+    (void)state;
+    struct cursor_world cw;
+    struct ox_op op;
+    bool broken = false;
+    begin(&cw, 23);
+    cw.w.ctx = &broken;
+    cw.w.on_meta = fail_deletes;
+    cw.w.factory.settings.retention_ms = cw.w.factory.settings.retention_bytes = 0;
+    world_fill(&cw.w, cw.ml, 0, 4);
+    assert_int_equal(world_roll(&cw.w, cw.ml), OX_OK);
+    broken = true;
+    world_op(&cw.w, &op);
+    ox_cursor_remove(cw.c, &op);
+    assert_int_not_equal(world_wait(&cw.w, &op), OX_OK);
+    ox_mledger_trim(cw.ml);
+    world_settle(&cw.w);
+    broken = false;
+    reopen(&cw);
+    assert_int_equal(ox_cursor_backlog(cw.c), 4);
+    end(&cw);
+}
+
 static void lose_every_answer(struct world *w, bool write, const char *path, struct ox_meta_fault *fault)
 {
     if (strcmp(path, NODE) == 0 && *(bool *)w->ctx)
@@ -653,6 +766,9 @@ int main(void)
         cmocka_unit_test(test_cursor_properties_stay),
         cmocka_unit_test(test_cursor_goes_into_the_node_when_no_ledger_can_be_made),
         cmocka_unit_test(test_cursor_unknown_outcome_of_the_node_is_reread),
+        cmocka_unit_test(test_cursor_stores_nothing_while_its_node_is_unknown),
+        cmocka_unit_test(test_cursor_ends_while_its_node_is_unknown),
+        cmocka_unit_test(test_cursor_that_could_not_be_removed_keeps_its_entries),
         cmocka_unit_test(test_cursor_creation_takes_over_the_node_of_a_lost_attempt),
         cmocka_unit_test(test_cursor_node_written_by_somebody_else_fences),
         cmocka_unit_test(test_cursor_that_could_not_be_read_is_left_as_it_is),

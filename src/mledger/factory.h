@@ -49,6 +49,7 @@ struct ox_ml_factory {
     struct ox_timer idle;             // private: closes unused handles
     struct ox_list discards;          // private: ledgers on their way out
     struct ox_op *drain;              // private: waits for them
+    bool sweep_stop;                  // public: ends a running sweep at its next ledger
     uint32_t places_known;            // private: so many of the router's places have shown the identity that is on record
     struct ox_metric lost_ledgers, orphans, kept_orphans; // private
     struct ox_metric appends, append_bytes, append_failures, rollovers, trimmed_ledgers, lost_entries, cursor_flushes; // private

@@ -54,6 +54,8 @@ struct ox_ml_append {
     struct ox_op op;       // OK: durable and recorded. Errors: FENCED, FAILED -> PLACE_FAILED, NO_SPACE, TOO_BIG, TOPIC_TERMINATED, SHUTDOWN. After an error all later ones fail until the log is opened anew.
     struct ox_buf body;    // in: [checksum header] metadata payload as on the wire; a reference is taken
     uint32_t messages;     // in: how many messages it holds (for the index); >= 1
+    uint32_t tail_len;     // in: so many bytes at the end of the body have been checked already: their CRC-32C is tail_crc. 0: none
+    uint32_t tail_crc;     // in
     struct ox_pos pos;     // result
     uint64_t index;        // result with broker entry metadata: index of its last message
     uint8_t header[48];    // private: broker entry metadata
@@ -106,6 +108,7 @@ struct ox_mledger {
     struct ox_list waiters;
     uint64_t next_index;            // broker entry metadata: index of the next message
     bool terminated;
+    bool full;                      // opened on a full disk, without a ledger for appends: they end with NO_SPACE until it is opened anew
     struct ox_map_node by_name;     // private: in factory->open
     uint64_t total_entries, total_bytes; // of all ledgers in the list
     struct ox_kv properties;
@@ -133,7 +136,7 @@ void ox_mledger_unwait(struct ox_mledger *ml, struct ox_ml_waiter *w);
 void ox_mledger_close(struct ox_mledger *ml, struct ox_op *op);
 // Deletes cursors, ledgers and the node (order: facts 11), frees the log.
 void ox_mledger_delete(struct ox_mledger *ml, struct ox_op *op);
-// Looks what may be trimmed (slowest durable cursor, retention) and starts it if it is not running. Called by itself on rollover, cursor moves and a timer.
+// Looks what may be trimmed (slowest durable cursor, retention) and starts it if it is not running. Called by itself a little after the opening, on rollover, cursor moves and a timer.
 void ox_mledger_trim(struct ox_mledger *ml);
 // Keeps all ledgers until the matching release: for somebody who needs the log's end whatever is consumed. Counted.
 void ox_mledger_hold_trim(struct ox_mledger *ml);

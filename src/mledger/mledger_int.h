@@ -16,6 +16,7 @@
 #define ML_READ_ENTRIES_MAX 1024          // asked of a ledger at once
 #define ML_ROLL_TRIES 3                   // next ledgers made for one rollover
 #define ML_TRIM_CHECK_NS (120 * OX_SEC)   // retention is looked at so often
+#define ML_TRIM_SOON_NS (100 * OX_MS)     // after the opening: who has opened it may hold it until then
 #define ML_HANDLE_IDLE_NS (60 * OX_SEC)   // a handle that nobody read through for so long is closed
 #define ML_HANDLES_MAX 100                // open ones, all logs together
 #define ML_DISCARD_TRIES 3                // deletes of one ledger
@@ -197,6 +198,8 @@ void ml_roll_drained(struct ox_mledger *ml);
 
 // trim.c
 void ml_trim_init(struct ox_mledger *ml);
+// Looks a little later what may be trimmed.
+void ml_trim_soon(struct ox_mledger *ml);
 void ml_trim_fini(struct ox_mledger *ml);
 
 // waiter.c

@@ -49,7 +49,9 @@ static void test_mledger_appends_are_read_back_after_close_and_crash(void **stat
     world_fill(&w, ml, 0, 20);
     assert_text(world_read_all(&w, ml, OX_POS_EARLIEST), "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19");
     assert_int_equal(world_close(&w, ml), OX_OK);
-    world_cursor(&w, ml = world_open(&w, NAME), "keep", OX_POS_EARLIEST);
+    ml = world_open(&w, NAME);
+    world_settle(&w);
+    world_cursor(&w, ml, "keep", OX_POS_EARLIEST);
     world_crash(&w, ml);
     ml = world_open(&w, NAME);
     assert_true(ml->total_entries == 0); // nobody held them before the cursor came
@@ -629,6 +631,45 @@ static void test_mledger_every_edge_of_its_states_is_taken(void **state)
     world_fini(&w);
 }
 
+static void disk_is_full(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry, struct ox_sim_place_fault *fault)
+{
+    (void)ledger, (void)entry;
+    if (*(bool *)w->ctx && (call == OX_SIM_CALL_CREATE || call == OX_SIM_CALL_APPEND))
+        fault->err = OX_E_NO_SPACE;
+}
+
+static void test_mledger_opened_on_a_full_disk_is_read_and_trimmed(void **state)
+{
+    (void)state;
+    struct world w;
+    bool full = false;
+    world_init(&w, 1);
+    w.ctx = &full;
+    w.on_place = disk_is_full;
+    struct ox_mledger *ml = world_open(&w, NAME);
+    world_cursor(&w, ml, "s", OX_POS_EARLIEST);
+    world_fill(&w, ml, 0, 3);
+    assert_int_equal(world_roll(&w, ml), OX_OK);
+    world_fill(&w, ml, 3, 3);
+    world_crash(&w, ml);
+    full = true;
+    ml = world_open(&w, NAME);
+    assert_true(ml->full && ml->ledger_count == 2);
+    assert_int_equal(world_append(&w, ml, "no", NULL), OX_E_NO_SPACE);
+    assert_int_equal(world_roll(&w, ml), OX_E_NO_SPACE);
+    assert_text(world_read_all(&w, ml, OX_POS_EARLIEST), "0 1 2 3 4 5");
+    assert_int_equal(world_ack_upto(&w, world_cursor(&w, ml, "s", OX_POS_EARLIEST), ml->last), OX_OK);
+    world_settle(&w);
+    assert_int_equal(ml->ledger_count, 1);
+    assert_int_equal(world_close(&w, ml), OX_OK);
+    full = false;
+    ml = world_open(&w, NAME);
+    assert_false(ml->full);
+    world_fill(&w, ml, 6, 1);
+    assert_int_equal(world_close(&w, ml), OX_OK);
+    world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -651,6 +692,7 @@ int main(void)
         cmocka_unit_test(test_mledger_close_lets_appends_and_rollover_finish),
         cmocka_unit_test(test_mledger_delete_removes_everything),
         cmocka_unit_test(test_mledger_terminated_log_is_read_and_takes_nothing_more),
+        cmocka_unit_test(test_mledger_opened_on_a_full_disk_is_read_and_trimmed),
         cmocka_unit_test(test_mledger_every_edge_of_its_states_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ static void opening_done(struct ox_seq *s, enum ox_err err)
     ox_free(o);
     ox_op_finish(&op->op, err);
     if (opened)
-        ox_mledger_trim(opened);
+        ml_trim_soon(opened);
 }
 
 void ox_mledger_open(struct ox_ml_factory *f, struct ox_ml_open *op, const char *name, bool create)
@@ -82,10 +82,21 @@ ox_step opening_extend(struct ox_seq *s)
     return OX_WAIT(s, opening_made);
 }
 
+// The disk is full: the log serves what it has, so that it can be consumed and trimmed, and refuses appends until it is opened anew (rule 13).
+static ox_step opening_full(struct ox_seq *s)
+{
+    struct ml_opening *o = opening_of(s);
+    o->ml->full = true;
+    ox_warn(o->ml->factory->log, "mledger.open.full", "log=%s hint=" OX_LOG_Q, o->ml->name, "read only until there is space for a new ledger");
+    return OX_GOTO(s, opening_record);
+}
+
 static ox_step opening_made(struct ox_seq *s)
 {
     struct ml_opening *o = opening_of(s);
     struct mledger_impl *impl = ml_impl(o->ml);
+    if (s->err == OX_E_NO_SPACE && o->ml->ledger_count > 0)
+        return OX_GOTO(s, opening_full);
     if (s->err != OX_OK)
         return opening_fail(s, s->err);
     OX_CRASHPOINT(s->loop, "open.after_create");

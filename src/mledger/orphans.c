@@ -167,6 +167,8 @@ static enum ox_err sweep_take_node(struct sweep *w, enum ox_err err)
 static ox_step sweep_ledger(struct ox_seq *s)
 {
     struct sweep *w = sweep_of(s);
+    if (w->factory->sweep_stop)
+        return OX_FINISH(s, OX_E_CANCELED);
     if (w->at >= w->list.count)
         return OX_GOTO(s, sweep_page_over);
     const struct ox_ledger_info *info = &w->list.items[w->at];

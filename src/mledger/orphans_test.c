@@ -101,6 +101,26 @@ static void test_orphans_pages_of_ledgers_are_all_seen(void **state)
     world_fini(&w);
 }
 
+static void test_orphans_sweep_ends_when_it_is_told(void **state)
+{
+    (void)state;
+    struct world w;
+    struct ox_op op;
+    world_init(&w, 1);
+    world_close(&w, world_open(&w, NAME));
+    for (int64_t id = 1000; id < 1700; id++)
+        make(&w, id, "i-1", "managed-ledger", NAME, NULL);
+    world_op(&w, &op);
+    ox_ml_orphans_sweep(&w.factory, &op);
+    w.factory.sweep_stop = true;
+    assert_int_equal(world_wait(&w, &op), OX_E_CANCELED);
+    assert_int_equal(w.factory.orphans.value, 0);
+    w.factory.sweep_stop = false;
+    assert_int_equal(sweep(&w), OX_OK);
+    assert_int_equal(w.factory.orphans.value, 700);
+    world_fini(&w);
+}
+
 static void test_orphans_unreadable_record_deletes_nothing(void **state)
 {
     (void)state;
@@ -155,6 +175,7 @@ int main(void)
         cmocka_unit_test(test_orphans_of_this_instance_go_and_nothing_else),
         cmocka_unit_test(test_orphans_sweep_leaves_what_is_made_meanwhile),
         cmocka_unit_test(test_orphans_pages_of_ledgers_are_all_seen),
+        cmocka_unit_test(test_orphans_sweep_ends_when_it_is_told),
         cmocka_unit_test(test_orphans_unreadable_record_deletes_nothing),
         cmocka_unit_test(test_orphans_without_metadata_nothing_is_deleted),
         cmocka_unit_test(test_orphans_crash_in_the_sweep),

@@ -343,6 +343,8 @@ void ox_mledger_roll(struct ox_mledger *ml, struct ox_op *op)
         ox_op_finish(op, OX_E_SHUTDOWN);
     else if (ml->terminated)
         ox_op_finish(op, OX_E_TOPIC_TERMINATED);
+    else if (ml->full)
+        ox_op_finish(op, OX_E_NO_SPACE);
     else
         roll_start(ml, op, false);
 }

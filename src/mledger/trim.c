@@ -41,9 +41,11 @@ static int64_t trim_upto(const struct ox_mledger *ml)
     return upto;
 }
 
+// The edit may have waited for others: cursors that were moved back or made meanwhile, and holds, count.
 static void trim_apply(struct ml_edit *e, struct ox_record *draft)
 {
     struct mledger_impl *impl = ml_impl(e->ml);
+    impl->trim.upto = e->ml->trim_holds ? -1 : trim_upto(e->ml);
     while (ox_record_count(draft) > 0 && ox_record_get(draft, 0).id <= impl->trim.upto)
         ox_record_drop(draft, ox_record_get(draft, 0).id);
     ml_edit_index(e->ml, draft);
@@ -60,6 +62,11 @@ void ml_trim_init(struct ox_mledger *ml)
     struct ml_trim *t = &ml_impl(ml)->trim;
     t->edit.apply = trim_apply;
     ox_timer_init(&t->timer, ml->factory->loop, trim_again);
+}
+
+void ml_trim_soon(struct ox_mledger *ml)
+{
+    ox_timer_start(&ml_impl(ml)->trim.timer, ML_TRIM_SOON_NS);
 }
 
 void ml_trim_fini(struct ox_mledger *ml)

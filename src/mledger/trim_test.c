@@ -57,6 +57,58 @@ static void test_trim_follows_the_slowest_cursor(void **state)
     rig_fini(&r);
 }
 
+static void slow_record(struct world *w, bool write, const char *path, struct ox_meta_fault *fault)
+{
+    if (write && strcmp(path, NODE) == 0 && *(bool *)w->ctx)
+        fault->after_ns = OX_SEC;
+}
+
+// What may go is decided when the record is written, not when somebody thought of it.
+static void test_trim_minds_a_cursor_that_went_back_meanwhile(void **state)
+{
+    (void)state;
+    struct trim_rig r;
+    struct ox_op roll, reset;
+    bool slow = true;
+    rig_init(&r);
+    r.w.ctx = &slow;
+    r.w.on_meta = slow_record;
+    world_op(&r.w, &roll);
+    world_op(&r.w, &reset);
+    world_fill(&r.w, r.ml, 40, 1);
+    ox_mledger_roll(r.ml, &roll);
+    world_sleep(&r.w, 100 * OX_MS); // its record is on its way: others wait
+    ox_cursor_mark_delete(r.cursor, NULL, (struct ox_pos){r.ml->ledgers[1]->where.id, 9});
+    ox_mledger_trim(r.ml);
+    ox_cursor_reset(r.cursor, &reset, OX_POS_EARLIEST);
+    assert_int_equal(world_wait(&r.w, &reset), OX_OK);
+    assert_int_equal(world_wait(&r.w, &roll), OX_OK);
+    slow = false;
+    world_settle(&r.w);
+    world_settle(&r.w);
+    assert_int_equal(ox_cursor_backlog(r.cursor), 31);
+    rig_fini(&r);
+}
+
+// Who opens a log can hold it before anything goes: the broker looks for what may be sent again.
+static void test_trim_of_an_opened_log_can_be_held(void **state)
+{
+    (void)state;
+    struct trim_rig r;
+    rig_init(&r);
+    ox_mledger_hold_trim(r.ml);
+    rig_ack(&r, 2, 9);
+    assert_int_equal(world_close(&r.w, r.ml), OX_OK);
+    r.ml = world_open(&r.w, NAME);
+    ox_mledger_hold_trim(r.ml);
+    world_sleep(&r.w, 5 * OX_SEC);
+    assert_int_equal(r.ml->total_entries, 30);
+    ox_mledger_release_trim(r.ml);
+    world_settle(&r.w);
+    assert_int_equal(r.ml->total_entries, 0);
+    rig_fini(&r);
+}
+
 static void test_trim_without_cursors_keeps_the_last_ledger_only(void **state)
 {
     (void)state;
@@ -307,6 +359,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_trim_follows_the_slowest_cursor),
+        cmocka_unit_test(test_trim_minds_a_cursor_that_went_back_meanwhile),
+        cmocka_unit_test(test_trim_of_an_opened_log_can_be_held),
         cmocka_unit_test(test_trim_without_cursors_keeps_the_last_ledger_only),
         cmocka_unit_test(test_trim_waits_for_retention_time),
         cmocka_unit_test(test_trim_ledgers_expire_one_after_another),

@@ -129,8 +129,11 @@ static ox_step writer_answered(struct ox_seq *s)
         w->put.path = NULL;
         return writer_written(s, w->put.stat.version);
     }
-    if (s->err == OX_E_UNKNOWN_OUTCOME || s->err == OX_E_TIMEOUT || s->err == OX_E_IO)
+    if (s->err == OX_E_UNKNOWN_OUTCOME || s->err == OX_E_TIMEOUT || s->err == OX_E_IO) {
+        ox_warn(impl->ml->factory->log, "mledger.write.unknown", "log=%s version=%lld", impl->ml->name,
+                (long long)impl->ml->node_version);
         return OX_GOTO(s, writer_reread);
+    }
     if (s->err == OX_E_BAD_VERSION || s->err == OX_E_SESSION_EXPIRED)
         return writer_tell(s, OX_E_FENCED);
     return writer_tell(s, s->err);
@@ -139,8 +142,6 @@ static ox_step writer_answered(struct ox_seq *s)
 static ox_step writer_reread(struct ox_seq *s)
 {
     struct mledger_impl *impl = writer_impl(s);
-    ox_warn(impl->ml->factory->log, "mledger.write.unknown", "log=%s version=%lld", impl->ml->name,
-            (long long)impl->ml->node_version);
     ox_seq_bind(s, &impl->writer.get.op, "mledger.node.reread");
     ox_meta_get(impl->ml->factory->meta, &impl->writer.get, impl->ml->path);
     return OX_WAIT(s, writer_learned);

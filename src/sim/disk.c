@@ -445,6 +445,24 @@ static void file_sync(struct ox_file *f, struct ox_op *op)
     disk_task_start_slow(disk_task_new(f->fs, sim_file_of(f), op, sync_run), f->fs, f->lane, 0);
 }
 
+static enum ox_err reserve_run(struct sim_task *task)
+{
+    struct disk_task *t = CONTAINER_OF(task, struct disk_task, task);
+    if (!disk_has_room(t->disk, t->file->inode, t->len))
+        return OX_E_NO_SPACE;
+    if (t->len > t->file->inode->size)
+        sim_inode_resize(t->file->inode, t->len);
+    return OX_OK;
+}
+
+static void file_reserve(struct ox_file *f, struct ox_op *op, uint64_t size)
+{
+    struct disk_task *t = disk_task_new(f->fs, sim_file_of(f), op, reserve_run);
+    t->task.cut = names_cut;
+    t->len = size;
+    disk_task_start_quick(t, f->fs, f->lane);
+}
+
 static enum ox_err truncate_run(struct sim_task *task)
 {
     struct disk_task *t = CONTAINER_OF(task, struct disk_task, task);
@@ -485,6 +503,7 @@ const struct ox_fs_body sim_fs_body = {
     .write = file_write,
     .sync = file_sync,
     .zero = file_zero,
+    .reserve = file_reserve,
     .truncate = file_truncate,
     .close = file_close,
 };

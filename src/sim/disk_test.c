@@ -82,6 +82,13 @@ static void test_disk_reads_what_was_written(void **state)
     assert_int_equal(n, 300);
     for (size_t i = 0; i < n; i++)
         assert_int_equal(back[i], 0);
+    ox_file_reserve(f, &r.op, 100);
+    assert_int_equal(rig_wait(&r), OX_OK);
+    ox_file_reserve(f, &r.op, 400);
+    assert_int_equal(rig_wait(&r), OX_OK);
+    ox_file_read(f, &r.op, back, sizeof(back), 0, &n);
+    assert_int_equal(rig_wait(&r), OX_OK);
+    assert_int_equal(n, 400); // the smaller size has shortened nothing
     ox_file_close(f);
     ox_sim_free(r.sim);
 }

@@ -14,7 +14,12 @@ static uint64_t process_now(struct ox_loop *loop)
 
 static uint64_t process_wall(struct ox_loop *loop)
 {
-    return SIM_WALL_START_MS + process_now(loop) / OX_MS;
+    return SIM_WALL_START_MS + (uint64_t)sim_process_of(loop)->sim->wall_step_ms + process_now(loop) / OX_MS;
+}
+
+void ox_sim_step_clock(struct ox_sim *sim, int64_t ms)
+{
+    sim->wall_step_ms += ms;
 }
 
 static uint64_t process_random(struct ox_loop *loop)

@@ -58,6 +58,8 @@ struct ox_random *ox_sim_random(struct ox_sim *sim);
 uint64_t ox_sim_now(const struct ox_sim *sim);
 // The hash over all events so far (time, node, kind, size): equal for equal runs.
 uint64_t ox_sim_hash(const struct ox_sim *sim);
+// Moves every node's wall clock by so many ms, forward or back; virtual time goes on as it did.
+void ox_sim_step_clock(struct ox_sim *sim, int64_t ms);
 // Steps taken so far.
 uint64_t ox_sim_steps(const struct ox_sim *sim);
 // Adds an event of the caller's (a metadata answer, an acknowledged entry) to the hash; kind is a short static text.

@@ -17,6 +17,7 @@ struct ox_sim {
     struct ox_sim_faults faults;
     struct ox_list nodes, processes;
     uint64_t now_ns, hash, steps;
+    int64_t wall_step_ms; // what the wall clocks are ahead
     uint64_t steps_at_now; // to notice a world in which no time passes
     uint64_t disk_min_ns, disk_max_ns, job_max_ns;
     struct sim_net_world *net;
