@@ -330,6 +330,60 @@ static void test_resend_after_a_crash_is_stored_once(void **state)
     rig_fini(&r);
 }
 
+// Publish times are the producers' own: what one of them calls old may have been sent just now by another.
+static void test_resend_is_found_behind_a_producer_whose_clock_is_ahead(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct rig_producer me, other;
+    rig_init(&r);
+    struct ox_topic *t = rig_topic(&r, "t");
+    assert_int_equal(rig_produce(&r, &me, t, "me", false), OX_OK);
+    send_all(&me, 0, 3);
+    struct ox_pos third = me.receipts[2].pos;
+    assert_int_equal(rig_produce(&r, &other, t, "other", false), OX_OK);
+    for (uint64_t i = 0; i < 900; i++) {
+        other.receipt_count = 0;
+        assert_true(rig_send(&other, i < 600 ? i : 10 * 1000 * 1000 + i, i < 600 ? "from today" : "from tomorrow"));
+        rig_settle(&r);
+    }
+    ox_topic_put(t);
+    rig_crash(&r);
+    t = rig_topic(&r, "t");
+    assert_int_equal(rig_produce(&r, &me, t, "me", true), OX_OK);
+    send_all(&me, 2, 1);
+    assert_int_equal(t->resent, 1);
+    assert_true(ox_pos_equal(me.receipts[0].pos, third));
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
+// Between a broken connection and the next one everything may be consumed: it is kept all the same.
+static void test_resend_is_found_though_all_was_consumed_meanwhile(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct rig_producer p;
+    struct ox_op roll;
+    rig_init(&r);
+    struct ox_topic *t = rig_topic(&r, "t");
+    assert_int_equal(rig_produce(&r, &p, t, "me", false), OX_OK);
+    send_all(&p, 0, 3);
+    struct ox_pos third = p.receipts[2].pos;
+    ox_producer_lost(p.producer);
+    rig_op(&r, &roll);
+    ox_mledger_roll(t->ml, &roll);
+    assert_int_equal(rig_wait(&r, &roll), OX_OK);
+    rig_settle(&r);
+    assert_int_equal(t->ml->total_entries, 3);
+    assert_int_equal(rig_produce(&r, &p, t, "me", true), OX_OK);
+    send_all(&p, 2, 1);
+    assert_int_equal(t->resent, 1);
+    assert_true(ox_pos_equal(p.receipts[0].pos, third));
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
 static void test_other_bytes_of_the_same_sequence_are_new(void **state)
 {
     (void)state;
@@ -725,6 +779,8 @@ int main(void)
         cmocka_unit_test(test_unsubscribe_removes_and_begins_anew),
         cmocka_unit_test(test_last_id_of_empty_and_of_batch),
         cmocka_unit_test(test_resend_after_a_crash_is_stored_once),
+        cmocka_unit_test(test_resend_is_found_though_all_was_consumed_meanwhile),
+        cmocka_unit_test(test_resend_is_found_behind_a_producer_whose_clock_is_ahead),
         cmocka_unit_test(test_other_bytes_of_the_same_sequence_are_new),
         cmocka_unit_test(test_resend_while_the_original_is_in_flight_waits_for_it),
         cmocka_unit_test(test_failed_append_closes_and_the_resend_keeps_order),

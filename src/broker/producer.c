@@ -42,6 +42,18 @@ static bool producer_is_succeeded(const struct ox_producer *old, const struct ox
     return old->connection == o->connection && old->id == o->id && !old->user_named && !o->user_named && old->epoch < o->epoch;
 }
 
+// The topic was loaded on a full disk and is there for its consumers. When there is space again it is loaded anew, and this client comes back.
+static ox_step opening_without_space(struct ox_producer_open *o)
+{
+    struct ox_router *router = o->topic->shard->router;
+    struct ox_capacity capacity;
+    ox_place_capacity(ox_router_place(router, router->active), &capacity);
+    if (!capacity.writable)
+        return opening_fail(o, OX_E_NO_SPACE, "the disk is full: no messages are taken until there is space");
+    topic_fail(o->topic, OX_E_NO_SPACE);
+    return OX_FINISH(&o->seq, OX_E_TOPIC_FENCED);
+}
+
 // ---- steps
 
 static ox_step opening_start(struct ox_seq *s)
@@ -52,6 +64,8 @@ static ox_step opening_start(struct ox_seq *s)
         return opening_fail(o, OX_E_UNSUPPORTED, "only the access mode Shared is supported");
     if (o->topic->ml && o->topic->ml->terminated)
         return OX_FINISH(s, OX_E_TOPIC_TERMINATED);
+    if (o->topic->ml && o->topic->ml->full)
+        return opening_without_space(o);
     if (!o->own_name)
         o->own_name = ox_asprintf("%s-%llu-%llu", sh->config.cluster, (unsigned long long)sh->producer_epoch, (unsigned long long)sh->producer_seq++);
     return OX_GOTO(s, opening_name);
@@ -212,6 +226,12 @@ void ox_producer_close(struct ox_producer *p)
     OX_ASSERT(p->magic == PRODUCER_MAGIC);
     producer_detach(p);
     producer_free(p);
+}
+
+void ox_producer_lost(struct ox_producer *p)
+{
+    ox_resend_expect(p->topic);
+    ox_producer_close(p);
 }
 
 void producers_close(struct ox_topic *t, enum ox_err why)

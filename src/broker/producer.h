@@ -86,12 +86,15 @@ void ox_producer_open(struct ox_topic *t, struct ox_producer_open *op);
 void ox_producer_drain(struct ox_producer *p, struct ox_op *op);
 // Detaches and frees it; no event comes any more. Appends in flight go on without a receipt.
 void ox_producer_close(struct ox_producer *p);
+// Likewise where its connection broke: receipts may be lost, so the log keeps for a while what it may send again.
+void ox_producer_lost(struct ox_producer *p);
 
 // What a send is, taken from its metadata by the front door.
 struct ox_send {
     struct ox_buf entry;          // [0x0e01 checksum] metadata size, metadata, payload: as it came; a reference is taken
     size_t plain_len;             // bytes of the entry behind the checksum
     uint32_t crc;                 // CRC-32C of those, verified; needed only while producer->resending
+    bool crc_known;               // crc is there although it is not needed: it is not computed again
     uint32_t messages;            // >= 1
     uint64_t sequence_id;
     uint64_t highest_sequence_id; // of a batch, else 0

@@ -231,6 +231,8 @@ bool ox_producer_publish(struct ox_producer *p, const struct ox_send *send)
     publish_charge(pub, send->entry.len);
     pub->append.body = send->entry;
     pub->append.messages = send->messages;
+    pub->append.tail_len = send->crc_known ? (uint32_t)send->plain_len : 0;
+    pub->append.tail_crc = send->crc;
     ox_mledger_append(t->ml, &pub->append);
     if (t->inflight_bytes <= sh->config.topic_inflight_bytes && !shard_is_over(sh))
         return true;

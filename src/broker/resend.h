@@ -7,6 +7,7 @@
 
 #include "broker/topic.h"
 
+#define OX_RESEND_ENTRIES_MIN 4096u              // entries read back whatever their publish times say: producers' clocks differ
 #define OX_RESEND_ENTRIES_MAX 65536u             // entries read back from a log's end
 #define OX_RESEND_BYTES_MAX (16u * 1024 * 1024)  // bytes read back
 #define OX_RESEND_WINDOW_MS 60000u               // publish time: what is older than the newest entry by this has its receipt long since
@@ -35,7 +36,8 @@ size_t ox_resend_count(const struct ox_resend *r);
 uint64_t ox_resend_bytes(const struct ox_resend *r);
 
 // Reads the end of a topic's log into topic->resend, or what has come since it was read last: from the newest entry back, until what was published
-// OX_RESEND_WINDOW_MS before the newest one, or a limit. While there is a table the log keeps what is consumed: what a crash left without a receipt must be
+// OX_RESEND_WINDOW_MS before the newest one (at least OX_RESEND_ENTRIES_MIN entries), or a limit. While there is a table the log keeps what is consumed: what a
+// crash left without a receipt must be
 // found after a second crash too. Finishes with OK also where entries are damaged (they are passed, with a warning). Errors: TOPIC_FENCED, SHUTDOWN, those of the log.
 struct ox_resend_scan {
     struct ox_op op;
@@ -51,6 +53,8 @@ struct ox_resend_scan {
 void ox_resend_scan(struct ox_topic *t, struct ox_resend_scan *op);
 // Drops a table that is too old to be of use; called now and then.
 void ox_resend_expire(struct ox_topic *t);
+// Somebody may come back and send again: from now on the log keeps what is consumed, until a scan or the time is over.
+void ox_resend_expect(struct ox_topic *t);
 // Drops the table.
 void ox_resend_drop(struct ox_topic *t);
 

@@ -110,7 +110,7 @@ static const struct ox_ml_ledger *scan_ledger_before(const struct ox_mledger *ml
 
 static bool scan_is_enough(const struct ox_resend_scan *scan)
 {
-    bool old = scan->chunk_ms && scan->chunk_ms + OX_RESEND_WINDOW_MS < scan->newest_ms;
+    bool old = scan->entries >= OX_RESEND_ENTRIES_MIN && scan->chunk_ms && scan->chunk_ms + OX_RESEND_WINDOW_MS < scan->newest_ms;
     return old || scan->entries >= OX_RESEND_ENTRIES_MAX || scan->bytes >= OX_RESEND_BYTES_MAX;
 }
 
@@ -149,6 +149,13 @@ static void resend_begin(struct ox_topic *t)
         ox_mledger_hold_trim(t->ml);
 }
 
+void ox_resend_expect(struct ox_topic *t)
+{
+    if (t->resend || t->state != OX_TOPIC_OPEN || t->shard->config.resend_ns == 0 || t->ml->total_entries == 0)
+        return;
+    resend_begin(t);
+}
+
 void ox_resend_scan(struct ox_topic *t, struct ox_resend_scan *scan)
 {
     ox_op_begin(&scan->op);
@@ -161,7 +168,8 @@ void ox_resend_scan(struct ox_topic *t, struct ox_resend_scan *scan)
         ox_op_finish(&scan->op, OX_OK);
         return;
     }
-    if (!t->resend && (t->shard->resend_bytes > OX_RESEND_TOTAL_BYTES_MAX || t->ml->total_entries == 0)) {
+    bool fresh = !t->resend || t->resend->count == 0;
+    if (fresh && (t->shard->resend_bytes > OX_RESEND_TOTAL_BYTES_MAX || t->ml->total_entries == 0)) {
         if (t->ml->total_entries)
             ox_warn(t->shard->log, "topic.resend.skipped", "topic=%s reason=memory bytes=%llu", t->name.full, (unsigned long long)t->shard->resend_bytes);
         ox_op_finish(&scan->op, OX_OK);
@@ -169,6 +177,7 @@ void ox_resend_scan(struct ox_topic *t, struct ox_resend_scan *scan)
     }
     if (!t->resend)
         resend_begin(t);
+    t->resend->scanned_ns = ox_now_ns(t->shard->loop); // it does not expire under the scan
     scan->stop = t->resend->upto;
     scan_chunk(scan);
 }

@@ -15,8 +15,10 @@ static enum ox_err send_check(const struct ox_producer *p, struct ox_buf body, s
         return err;
     ret->entry = view.entry;
     ret->plain_len = view.plain.len;
-    if (p->resending)
-        ret->crc = view.has_checksum ? view.checksum : ox_crc32c(0, view.plain.data, view.plain.len);
+    ret->crc = view.checksum;
+    ret->crc_known = view.has_checksum;
+    if (p->resending && !view.has_checksum)
+        ret->crc = ox_crc32c(0, view.plain.data, view.plain.len);
     ret->messages = (uint32_t)meta.num_messages;
     return OX_OK;
 }

@@ -87,7 +87,7 @@ void session_detach_all(struct session *s)
         sp->canceled = true;
         if (!sp->producer)
             continue;
-        ox_producer_close(sp->producer);
+        ox_producer_lost(sp->producer);
         session_drop_producer(sp);
     }
     OX_MAP_EACH(&s->consumers, m) {

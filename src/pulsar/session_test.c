@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pulsar/session.h"
 #include "wire/message_build.h"
 
 #define T "persistent://public/default/t"
@@ -245,6 +246,43 @@ static void test_deaf_consumer_stops_dispatch_and_gets_all_later(void **state)
     door_fini(&d);
 }
 
+// The stream tells of its drain only when it was beyond the mark.
+static void test_consumer_that_is_held_right_at_the_high_mark_goes_on(void **state)
+{
+    (void)state;
+    struct door d;
+    struct peer p, c;
+    char big[20001];
+    memset(big, 'x', sizeof big - 1);
+    big[sizeof big - 1] = 0;
+    door_init(&d);
+    peer_connect(&d, &p);
+    peer_connect(&d, &c);
+    peer_open_producer(&p, 1, T);
+    peer_open_consumer(&c, 1, T, "s");
+    for (uint64_t i = 0; i < 30; i++)
+        peer_frame(&p, peer_send_frame(1, i, big));
+    expect_receipts(&p, 0, 30);
+    c.deaf = true;
+    ox_stream_pause(c.stream);
+    peer_flow(&c, 1, 20);
+    rig_settle(&d.rig);
+    OX_LIST_EACH(&d.pulsar.sessions, link) {
+        struct ox_stream *stream = CONTAINER_OF(link, struct session, link)->stream;
+        stream->high_bytes = stream->queued_bytes ? stream->queued_bytes : stream->high_bytes;
+        stream->low_bytes = stream->high_bytes / 2;
+    }
+    peer_flow(&c, 1, 10);
+    ox_sim_run_for(d.rig.sim, OX_SEC);
+    c.deaf = false;
+    ox_stream_resume(c.stream);
+    for (int i = 0; i < 30; i++)
+        peer_expect_message(&c, big);
+    peer_fini(&p);
+    peer_fini(&c);
+    door_fini(&d);
+}
+
 static void test_old_client_gets_messages_without_checksum(void **state)
 {
     (void)state;
@@ -430,6 +468,7 @@ int main(void)
         cmocka_unit_test(test_unload_closes_producers_and_consumers_and_keeps_the_connection),
         cmocka_unit_test(test_publishing_beyond_the_limit_stops_reading_and_goes_on),
         cmocka_unit_test(test_deaf_consumer_stops_dispatch_and_gets_all_later),
+        cmocka_unit_test(test_consumer_that_is_held_right_at_the_high_mark_goes_on),
         cmocka_unit_test(test_old_client_gets_messages_without_checksum),
         cmocka_unit_test(test_client_that_leaves_while_its_requests_are_open),
         cmocka_unit_test(test_full_disk_is_told_and_loses_nothing),
