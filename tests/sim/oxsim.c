@@ -99,6 +99,10 @@ static bool run_seed(uint64_t seed, bool verbose, uint64_t *ret_hash)
     world_heal(w);
     check_settled(w, load, workload_is_drained, "drained");
     if (!w->violation[0]) {
+        workload_reattach(load);
+        check_settled(w, load, workload_is_acked, "delivered again");
+    }
+    if (!w->violation[0]) {
         workload_reread(load);
         check_settled(w, load, workload_is_reread, "read from the start");
         if (!w->violation[0])

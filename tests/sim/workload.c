@@ -8,12 +8,12 @@
 
 #define LOAD_HEAD_BYTES 12 // topic, producer, number
 
-static struct ox_loop *load_loop(const struct workload *load)
+struct ox_loop *load_loop(const struct workload *load)
 {
     return ox_sim_loop(load->world->client_node);
 }
 
-static bool load_chance(struct workload *load, uint32_t per_mille)
+bool load_chance(struct workload *load, uint32_t per_mille)
 {
     return ox_random_below(&load->random, 1000) < per_mille;
 }
@@ -41,7 +41,7 @@ static struct ox_buf message_bytes(const struct load_message *m)
 }
 
 // The message that received bytes belong to; NULL and a violation if they are nobody's.
-static struct load_message *message_of(struct load_topic *t, struct ox_buf payload, const char *where)
+struct load_message *load_message_of(struct load_topic *t, struct ox_buf payload, const char *where)
 {
     struct world *w = t->load->world;
     uint32_t topic = payload.len >= LOAD_HEAD_BYTES ? ox_get_be32(payload.data) : UINT32_MAX;
@@ -60,18 +60,28 @@ static struct load_message *message_of(struct load_topic *t, struct ox_buf paylo
     return same ? m : NULL;
 }
 
-static struct ox_pos id_pos(const struct ox_message_id *id)
+struct ox_pos load_id_pos(const struct ox_message_id *id)
 {
     return (struct ox_pos){id->ledger, id->entry};
 }
 
-static int id_cmp(struct ox_pos a, int32_t a_batch, struct ox_pos b, int32_t b_batch)
+int load_id_cmp(struct ox_pos a, int32_t a_batch, struct ox_pos b, int32_t b_batch)
 {
     int cmp = ox_pos_cmp(a, b);
     return cmp ? cmp : a_batch < b_batch ? -1 : a_batch > b_batch;
 }
 
 // ---- producers ------------------------------------------------------------------------------------------------------
+
+// A message has one place for ever; where what is sent again may not be recognised, another copy may follow.
+static bool load_has_moved(struct load_message *m, const struct ox_message_id *id)
+{
+    bool moved = !m->forgotten && m->pos.ledger >= 0 && !ox_pos_equal(m->pos, load_id_pos(id));
+    if (!moved || !m->producer->topic->load->world->plan.early_trim)
+        return moved;
+    memset(m->confirmed, 0, sizeof m->confirmed);
+    return false;
+}
 
 static void producer_done(struct ox_op *op)
 {
@@ -85,10 +95,13 @@ static void producer_done(struct ox_op *op)
     ox_sim_note(p->topic->load->world->sim, "acked", m->number);
     if (m->send.id.ledger < 0)
         return; // a duplicate that the broker knew: stored before
-    if (ox_pos_cmp(id_pos(&m->send.id), p->last_pos) < 0)
+    if (load_has_moved(m, &m->send.id))
+        world_violation(p->topic->load->world, "%s producer %u message %u: its receipt says " OX_POS_FMT ", a consumer got it at " OX_POS_FMT,
+                        p->topic->name, p->index, m->number, OX_POS_ARG(load_id_pos(&m->send.id)), OX_POS_ARG(m->pos));
+    if (ox_pos_cmp(load_id_pos(&m->send.id), p->last_pos) < 0)
         world_violation(p->topic->load->world, "%s producer %u message %u: its id " OX_POS_FMT " goes back behind " OX_POS_FMT, p->topic->name,
-                        p->index, m->number, OX_POS_ARG(id_pos(&m->send.id)), OX_POS_ARG(p->last_pos));
-    p->last_pos = m->pos = id_pos(&m->send.id);
+                        p->index, m->number, OX_POS_ARG(load_id_pos(&m->send.id)), OX_POS_ARG(p->last_pos));
+    p->last_pos = m->pos = load_id_pos(&m->send.id);
 }
 
 static void producer_send(struct load_producer *p)
@@ -97,6 +110,7 @@ static void producer_send(struct load_producer *p)
     m->producer = p;
     m->number = p->next++;
     m->sent = true;
+    m->forgotten = p->topic->deleting;
     m->pos = OX_POS_EARLIEST;
     m->send.payload = message_bytes(m);
     ox_op_init(&m->send.op, load_loop(p->topic->load), producer_done, "load.send");
@@ -108,6 +122,10 @@ static void producer_tick(struct ox_timer *t)
 {
     struct load_producer *p = CONTAINER_OF(t, struct load_producer, timer);
     struct workload *load = p->topic->load;
+    if (!p->client) {
+        load_producer_open(p); // was refused
+        return;
+    }
     uint64_t burst = 1 + ox_random_below(&load->random, 8);
     while (burst-- > 0 && p->next < p->count && ox_client_producer_pending(p->client) < 200)
         producer_send(p);
@@ -117,8 +135,6 @@ static void producer_tick(struct ox_timer *t)
         ox_timer_start(t, load->world->plan.chaos_ns / p->count / 2 + ox_random_below(&load->random, 200 * OX_MS));
 }
 
-static void producer_open(struct load_producer *p);
-
 static void producer_opened(struct ox_op *op)
 {
     struct load_producer *p = CONTAINER_OF(op, struct load_producer, open.call.op);
@@ -126,12 +142,13 @@ static void producer_opened(struct ox_op *op)
     if (op->err == OX_OK) {
         p->client = p->open.producer;
         ox_timer_start(&p->timer, 0);
+        churn_start_producer(p);
     } else {
-        producer_open(p);
+        ox_timer_start(&p->timer, 100 * OX_MS);
     }
 }
 
-static void producer_open(struct load_producer *p)
+void load_producer_open(struct load_producer *p)
 {
     struct workload *load = p->topic->load;
     bool batches = (p->topic->index + p->index + load->world->seed) % 2;
@@ -139,9 +156,9 @@ static void producer_open(struct load_producer *p)
                                                .name = p->name,
                                                .batch_messages = batches ? 5 : 1,
                                                .batch_delay_ns = 5 * OX_MS};
-    p->opening = true;
+    p->opening = p->started = true;
     ox_op_init(&p->open.call.op, load_loop(load), producer_opened, "load.producer.open");
-    ox_client_producer_open(load->client, &p->open, &config);
+    ox_client_producer_open(load->clients[p->from], &p->open, &config);
 }
 
 // ---- subscriptions --------------------------------------------------------------------------------------------------
@@ -150,6 +167,7 @@ static void sub_restart_order(struct load_sub *s)
 {
     s->last_pos = OX_POS_EARLIEST;
     s->last_batch = -1;
+    s->epoch++;
 }
 
 // An acknowledgement whose answer is waited for.
@@ -205,11 +223,11 @@ static void sub_ack(struct load_sub *s, struct load_message *m, const struct ox_
         return;
     struct load_ack *a = answered ? sub_new_ack(s) : NULL;
     if (cumulative) {
-        struct ox_pos upto = id_pos(id);
+        struct ox_pos upto = load_id_pos(id);
         upto.entry -= id->batch_index >= 0;
         if (a)
             a->upto = upto;
-        sub_mark(s, id_pos(id), false);
+        sub_mark(s, load_id_pos(id), false);
     } else {
         m->ack_sent[s->index] = true;
         if (a && id->batch_index < 0)
@@ -220,31 +238,61 @@ static void sub_ack(struct load_sub *s, struct load_message *m, const struct ox_
     ox_client_consumer_ack(s->client, a ? &a->call : NULL, id, cumulative);
 }
 
+static void sub_take(struct load_sub *s, struct load_message *m, const struct ox_received *r)
+{
+    s->last_pos = load_id_pos(&r->id);
+    s->last_batch = r->id.batch_index;
+    m->received[s->index] = true;
+    m->seen[s->index] = s->epoch;
+    m->pos = s->last_pos;
+    ox_sim_note(s->topic->load->world->sim, "received", m->number);
+    sub_ack(s, m, &r->id);
+}
+
+const struct load_message *load_before(const struct load_message *m, int64_t above)
+{
+    for (int64_t k = (int64_t)m->number - 1; k > above; k--) {
+        const struct load_message *before = &m->producer->messages[k];
+        if (before->acked)
+            return before->forgotten ? NULL : before;
+    }
+    return NULL;
+}
+
 static void sub_message(struct ox_client_consumer *c, const struct ox_received *r)
 {
     struct load_sub *s = (struct load_sub *)ox_client_consumer_owner(c);
     struct world *w = s->topic->load->world;
-    struct load_message *m = message_of(s->topic, r->payload, s->name);
-    s->client = c;
-    if (!m)
+    struct load_message *m = load_message_of(s->topic, r->payload, s->name);
+    if (!m || s->ending)
         return;
+    s->client = c;
+    if (m->forgotten) {
+        sub_take(s, m, r);
+        return;
+    }
+    if (load_has_moved(m, &r->id))
+        world_violation(w, "%s %s: producer %u message %u comes at " OX_POS_FMT ", it is at " OX_POS_FMT, s->topic->name, s->name, m->producer->index,
+                        m->number, OX_POS_ARG(load_id_pos(&r->id)), OX_POS_ARG(m->pos));
+    const struct load_message *before = load_before(m, -1);
+    bool passed = before && !before->ack_sent[s->index] && before->seen[s->index] != s->epoch;
+    if (passed && !before->spared[s->index] && !s->seeking && !s->topic->deleting)
+        world_violation(w, "%s %s: producer %u message %u at " OX_POS_FMT " was passed over: %u comes", s->topic->name, s->name, m->producer->index,
+                        before->number, OX_POS_ARG(before->pos), m->number);
     if (m->confirmed[s->index])
         world_violation(w, "%s %s: producer %u message %u at " OX_POS_FMT " comes again after its acknowledgement was answered", s->topic->name, s->name,
-                        m->producer->index, m->number, OX_POS_ARG(id_pos(&r->id)));
-    if (!s->seeking && id_cmp(id_pos(&r->id), r->id.batch_index, s->last_pos, s->last_batch) <= 0)
-        world_violation(w, "%s %s: " OX_POS_FMT "/%d comes after " OX_POS_FMT "/%d", s->topic->name, s->name, OX_POS_ARG(id_pos(&r->id)), r->id.batch_index,
+                        m->producer->index, m->number, OX_POS_ARG(load_id_pos(&r->id)));
+    if (!s->seeking && load_id_cmp(load_id_pos(&r->id), r->id.batch_index, s->last_pos, s->last_batch) <= 0)
+        world_violation(w, "%s %s: " OX_POS_FMT "/%d comes after " OX_POS_FMT "/%d", s->topic->name, s->name, OX_POS_ARG(load_id_pos(&r->id)), r->id.batch_index,
                         OX_POS_ARG(s->last_pos), s->last_batch);
-    s->last_pos = id_pos(&r->id);
-    s->last_batch = r->id.batch_index;
-    m->received[s->index] = true;
-    m->pos = s->last_pos;
-    ox_sim_note(w->sim, "received", m->number);
-    sub_ack(s, m, &r->id);
+    sub_take(s, m, r);
 }
 
 static void sub_attached(struct ox_client_consumer *c)
 {
-    sub_restart_order((struct load_sub *)ox_client_consumer_owner(c));
+    struct load_sub *s = (struct load_sub *)ox_client_consumer_owner(c);
+    sub_restart_order(s);
+    churn_sub_is_there(s);
 }
 
 static void sub_failed(struct ox_client_consumer *c, enum ox_err err, const char *text)
@@ -257,12 +305,12 @@ static void sub_failed(struct ox_client_consumer *c, enum ox_err err, const char
 static void sub_damaged(struct ox_client_consumer *c, const struct ox_message_id *id, enum ox_err err)
 {
     struct load_sub *s = (struct load_sub *)ox_client_consumer_owner(c);
-    world_violation(s->topic->load->world, "%s %s: entry " OX_POS_FMT " is damaged: %s", s->topic->name, s->name, OX_POS_ARG(id_pos(id)),
+    world_violation(s->topic->load->world, "%s %s: entry " OX_POS_FMT " is damaged: %s", s->topic->name, s->name, OX_POS_ARG(load_id_pos(id)),
                     ox_err_name(err));
 }
 
 // A seek takes back what was acknowledged: everything may come again, whether it takes effect or not.
-static void sub_forget(struct load_sub *s)
+void load_sub_forget(struct load_sub *s)
 {
     for (uint32_t i = 0; i < s->topic->load->world->plan.producers; i++)
         for (uint32_t k = 0; k < s->topic->producers[i].next; k++)
@@ -275,7 +323,18 @@ static void sub_sought(struct ox_op *op)
 {
     struct load_sub *s = CONTAINER_OF(op, struct load_sub, seek.op);
     s->seeking = false;
-    sub_forget(s);
+    load_sub_forget(s);
+    if (!s->topic->load->world->healed)
+        ox_timer_start(&s->seek_timer, ox_random_below(&s->topic->load->random, 1500 * OX_MS));
+    if (op->err != OX_OK || s->topic->load->world->plan.retention)
+        return;
+    // Done: all from there on must come again.
+    for (uint32_t i = 0; i < s->topic->load->world->plan.producers; i++)
+        for (uint32_t k = 0; k < s->topic->producers[i].next; k++) {
+            struct load_message *m = &s->topic->producers[i].messages[k];
+            if (m->pos.ledger >= 0 && ox_pos_cmp(m->pos, s->sought) >= 0)
+                m->received[s->index] = m->ack_sent[s->index] = false;
+        }
 }
 
 static void sub_seek(struct ox_timer *t)
@@ -283,15 +342,19 @@ static void sub_seek(struct ox_timer *t)
     struct load_sub *s = CONTAINER_OF(t, struct load_sub, seek_timer);
     struct load_producer *p = &s->topic->producers[0];
     struct ox_message_id id = OX_MESSAGE_ID_NONE;
-    if (s->topic->load->world->healed || !s->client || s->failed)
+    if (s->topic->load->world->healed || !s->client || s->failed || s->ending)
         return;
     if (p->next > 0 && load_chance(s->topic->load, 700)) {
         struct ox_pos pos = p->messages[ox_random_below(&s->topic->load->random, p->next)].pos;
-        id.ledger = pos.ledger;
-        id.entry = pos.entry;
+        if (ox_pos_cmp(pos, s->last_pos) <= 0) { // not over what it has not seen
+            id.ledger = pos.ledger;
+            id.entry = pos.entry;
+        }
     }
     s->seeking = true;
-    sub_forget(s);
+    s->sought = load_id_pos(&id);
+    sub_mark(s, (struct ox_pos){id.ledger, id.entry - 1}, false); // what is before it does not come any more
+    load_sub_forget(s);
     ox_op_init(&s->seek.op, load_loop(s->topic->load), sub_sought, "load.seek");
     ox_client_consumer_seek(s->client, &s->seek, &id);
 }
@@ -299,7 +362,6 @@ static void sub_seek(struct ox_timer *t)
 static const struct ox_client_consumer_events sub_events = {
     .message = sub_message, .attached = sub_attached, .failed = sub_failed, .damaged = sub_damaged};
 
-static void sub_open(struct load_sub *s);
 static void load_subscribed(struct load_topic *t);
 
 static void sub_opened(struct ox_op *op)
@@ -307,28 +369,31 @@ static void sub_opened(struct ox_op *op)
     struct load_sub *s = CONTAINER_OF(op, struct load_sub, open.call.op);
     s->opening = false;
     if (op->err != OX_OK) {
-        sub_open(s);
+        ox_timer_start(&s->again, 100 * OX_MS);
         return;
     }
     s->client = s->open.consumer;
+    churn_sub_is_there(s);
+    churn_start_sub(s);
     if (s->topic->load->world->plan.seeks)
         ox_timer_start(&s->seek_timer, ox_random_below(&s->topic->load->random, s->topic->load->world->plan.chaos_ns));
     load_subscribed(s->topic);
 }
 
-static void sub_open(struct load_sub *s)
+void load_sub_open(struct load_sub *s)
 {
     struct ox_client_consumer_config config = {.topic = s->topic->name,
                                                .subscription = s->name,
                                                .type = OXPB__COMMAND_SUBSCRIBE__SUB_TYPE__Exclusive,
                                                .earliest = true,
+                                               .batch_index_ack = (s->index + s->topic->load->world->seed) % 2,
                                                .receiver_queue = 1 + (uint32_t)ox_random_below(&s->topic->load->random, 50),
                                                .events = &sub_events,
                                                .owner = s};
     s->opening = true;
     sub_restart_order(s);
     ox_op_init(&s->open.call.op, load_loop(s->topic->load), sub_opened, "load.consumer.open");
-    ox_client_consumer_open(s->topic->load->client, &s->open, &config);
+    ox_client_consumer_open(s->topic->load->clients[s->from], &s->open, &config);
 }
 
 // Producers start when every subscription is there, so that each must get every message.
@@ -336,11 +401,13 @@ static void load_subscribed(struct load_topic *t)
 {
     const struct world_plan *plan = &t->load->world->plan;
     for (uint32_t i = 0; i < plan->subscriptions; i++)
-        if (!t->subs[i].client)
+        if (!t->subs[i].client && !t->producers[0].started)
             return;
+    if (!t->producers[0].started)
+        churn_start(t);
     for (uint32_t i = 0; i < plan->producers; i++)
-        if (!t->producers[i].client && !t->producers[i].opening)
-            producer_open(&t->producers[i]);
+        if (!t->producers[i].started)
+            load_producer_open(&t->producers[i]);
 }
 
 // ---- all of it ------------------------------------------------------------------------------------------------------
@@ -361,11 +428,23 @@ static void load_init_topic(struct workload *load, uint32_t index)
     }
     for (uint32_t i = 0; i < plan->subscriptions; i++) {
         struct load_sub *s = &t->subs[i];
-        *s = (struct load_sub){.topic = t, .index = i};
+        *s = (struct load_sub){.topic = t, .index = i, .from = (uint32_t)ox_random_below(&load->random, WORKLOAD_CLIENTS)};
         snprintf(s->name, sizeof s->name, "s/%u", i);
         ox_timer_init(&s->seek_timer, load_loop(load), sub_seek);
-        sub_open(s);
     }
+    churn_init_topic(t);
+    for (uint32_t i = 0; i < plan->subscriptions; i++)
+        load_sub_open(&t->subs[i]);
+}
+
+// A client gives up its connections, as after a failure that only it has seen.
+static void load_break(struct ox_timer *timer)
+{
+    struct workload *load = CONTAINER_OF(timer, struct workload, breaks);
+    if (load->world->healed)
+        return;
+    ox_client_break(load->clients[ox_random_below(&load->random, WORKLOAD_CLIENTS)]);
+    ox_timer_start(timer, ox_random_below(&load->random, 1500 * OX_MS));
 }
 
 struct workload *workload_new(struct world *w)
@@ -374,7 +453,11 @@ struct workload *workload_new(struct world *w)
     struct ox_client_config config = {.net = ox_sim_net(w->client_node), .service_url = WORLD_URL, .timeout_ns = 5 * OX_SEC, .patient = true};
     load->world = w;
     ox_random_seed(&load->random, w->seed ^ UINT64_C(0x6f78626f77));
-    OX_ASSERT(ox_client_new(&config, &load->client) == OX_OK);
+    for (uint32_t i = 0; i < WORKLOAD_CLIENTS; i++)
+        OX_ASSERT(ox_client_new(&config, &load->clients[i]) == OX_OK);
+    ox_timer_init(&load->breaks, load_loop(load), load_break);
+    if (w->plan.breaks)
+        ox_timer_start(&load->breaks, ox_random_below(&load->random, OX_SEC));
     for (uint32_t i = 0; i < w->plan.topics; i++)
         load_init_topic(load, i);
     return load;
@@ -383,10 +466,12 @@ struct workload *workload_new(struct world *w)
 // What keeps a message from being settled; NULL: nothing.
 static const char *message_misses(const struct workload *load, const struct load_message *m)
 {
+    if (m->forgotten)
+        return NULL;
     if (!m->acked)
         return m->failed ? NULL : "has no receipt";
     for (uint32_t i = 0; i < load->world->plan.subscriptions; i++)
-        if (!m->received[i])
+        if (!m->received[i] && !m->spared[i])
             return "was not received by a subscription";
     return NULL;
 }
@@ -404,12 +489,15 @@ bool workload_is_drained(const struct workload *load)
 {
     const struct world_plan *plan = &load->world->plan;
     const char *what;
-    for (uint32_t t = 0; t < plan->topics; t++)
+    for (uint32_t t = 0; t < plan->topics; t++) {
+        if (churn_is_busy(&load->topics[t]))
+            return false;
         for (uint32_t i = 0; i < plan->producers; i++) {
             const struct load_producer *p = &load->topics[t].producers[i];
             if (!p->client || p->next < p->count || producer_misses(p, &what))
                 return false;
         }
+    }
     return true;
 }
 
@@ -423,10 +511,38 @@ void workload_describe(const struct workload *load, char *out, size_t len)
             const struct load_producer *p = &load->topics[t].producers[i];
             const struct load_message *m = producer_misses(p, &what);
             if (m)
-                snprintf(out, len, "%s producer %u: message %u (" OX_POS_FMT ") %s", p->topic->name, i, m->number, OX_POS_ARG(id_pos(&m->send.id)), what);
+                snprintf(out, len, "%s producer %u: message %u (" OX_POS_FMT ") %s", p->topic->name, i, m->number, OX_POS_ARG(load_id_pos(&m->send.id)), what);
             else if (!p->client || p->next < p->count)
                 snprintf(out, len, "%s producer %u: %s, %u of %u sent", p->topic->name, i, p->client ? "attached" : "not attached", p->next, p->count);
         }
+}
+
+void workload_reattach(struct workload *load)
+{
+    for (uint32_t t = 0; t < load->world->plan.topics; t++)
+        for (uint32_t i = 0; i < load->world->plan.subscriptions; i++)
+            churn_renew_sub(&load->topics[t].subs[i]);
+}
+
+static bool producer_is_acked(const struct load_producer *p, uint32_t sub)
+{
+    for (uint32_t k = 0; k < p->next; k++) {
+        const struct load_message *m = &p->messages[k];
+        if (m->acked && !m->forgotten && !m->spared[sub] && !m->ack_sent[sub])
+            return false;
+    }
+    return true;
+}
+
+bool workload_is_acked(const struct workload *load)
+{
+    const struct world_plan *plan = &load->world->plan;
+    for (uint32_t t = 0; t < plan->topics; t++)
+        for (uint32_t s = 0; s < plan->subscriptions; s++)
+            for (uint32_t i = 0; i < plan->producers; i++)
+                if (churn_is_busy(&load->topics[t]) || !producer_is_acked(&load->topics[t].producers[i], s))
+                    return false;
+    return true;
 }
 
 // ---- reading from the start -----------------------------------------------------------------------------------------
@@ -435,21 +551,24 @@ static void reader_message(struct ox_client_consumer *c, const struct ox_receive
 {
     struct load_topic *t = (struct load_topic *)ox_client_consumer_owner(c);
     struct world *w = t->load->world;
-    struct load_message *m = message_of(t, r->payload, "reader");
+    struct load_message *m = load_message_of(t, r->payload, "reader");
     if (!m)
         return;
     int64_t *next = &t->reader_next[m->producer->index];
-    if (id_cmp(id_pos(&r->id), r->id.batch_index, t->reader_pos, t->reader_batch) <= 0)
-        world_violation(w, "%s reader: " OX_POS_FMT " comes after " OX_POS_FMT, t->name, OX_POS_ARG(id_pos(&r->id)), OX_POS_ARG(t->reader_pos));
-    if (m->number < *next)
+    if (load_id_cmp(load_id_pos(&r->id), r->id.batch_index, t->reader_pos, t->reader_batch) <= 0)
+        world_violation(w, "%s reader: " OX_POS_FMT " comes after " OX_POS_FMT, t->name, OX_POS_ARG(load_id_pos(&r->id)), OX_POS_ARG(t->reader_pos));
+    if (m->number < *next && !w->plan.early_trim)
         world_violation(w, "%s reader: producer %u message %u at " OX_POS_FMT " is doubled or out of order (acknowledged at " OX_POS_FMT ")", t->name,
-                        m->producer->index, m->number, OX_POS_ARG(id_pos(&r->id)), OX_POS_ARG(id_pos(&m->send.id)));
-    if (m->acked && m->send.id.ledger >= 0 && !ox_pos_equal(id_pos(&m->send.id), id_pos(&r->id)))
+                        m->producer->index, m->number, OX_POS_ARG(load_id_pos(&r->id)), OX_POS_ARG(load_id_pos(&m->send.id)));
+    if (m->acked && !m->forgotten && !w->plan.early_trim && m->send.id.ledger >= 0 && !ox_pos_equal(load_id_pos(&m->send.id), load_id_pos(&r->id)))
         world_violation(w, "%s reader: producer %u message %u is at " OX_POS_FMT ", its receipt said " OX_POS_FMT, t->name, m->producer->index, m->number,
-                        OX_POS_ARG(id_pos(&r->id)), OX_POS_ARG(id_pos(&m->send.id)));
+                        OX_POS_ARG(load_id_pos(&r->id)), OX_POS_ARG(load_id_pos(&m->send.id)));
+    if (load_has_moved(m, &r->id))
+        world_violation(w, "%s reader: producer %u message %u is at " OX_POS_FMT ", a subscription got it at " OX_POS_FMT, t->name, m->producer->index,
+                        m->number, OX_POS_ARG(load_id_pos(&r->id)), OX_POS_ARG(m->pos));
     *next = (int64_t)m->number + 1;
     m->reread++;
-    t->reader_pos = id_pos(&r->id);
+    t->reader_pos = load_id_pos(&r->id);
     t->reader_batch = r->id.batch_index;
 }
 
@@ -462,7 +581,7 @@ static void reader_failed(struct ox_client_consumer *c, enum ox_err err, const c
 static void reader_damaged(struct ox_client_consumer *c, const struct ox_message_id *id, enum ox_err err)
 {
     struct load_topic *t = (struct load_topic *)ox_client_consumer_owner(c);
-    world_violation(t->load->world, "%s reader: entry " OX_POS_FMT " is damaged: %s", t->name, OX_POS_ARG(id_pos(id)), ox_err_name(err));
+    world_violation(t->load->world, "%s reader: entry " OX_POS_FMT " is damaged: %s", t->name, OX_POS_ARG(load_id_pos(id)), ox_err_name(err));
 }
 
 static const struct ox_client_consumer_events reader_events = {.message = reader_message, .failed = reader_failed, .damaged = reader_damaged};
@@ -479,6 +598,7 @@ static void reader_last_known(struct ox_op *op)
     if (op->err != OX_OK)
         world_violation(t->load->world, "%s reader: no last id: %s %s", t->name, ox_err_name(op->err), t->last_id.call.text);
     t->reader_asked = true;
+    t->reader_since = ox_sim_now(t->load->world->sim);
 }
 
 static void reader_ask(struct load_topic *t)
@@ -512,17 +632,23 @@ void workload_reread(struct workload *load)
         t->reader_pos = OX_POS_EARLIEST;
         t->reader_batch = -1;
         ox_op_init(&t->reader_open.call.op, load_loop(load), reader_opened, "load.reader.open");
-        ox_client_consumer_open(load->client, &t->reader_open, &config);
+        ox_client_consumer_open(load->clients[0], &t->reader_open, &config);
     }
+}
+
+// Has a topic's reader come to the end? What is consumed may be dropped under it.
+static bool topic_is_reread(const struct load_topic *t)
+{
+    const struct world *w = t->load->world;
+    bool dropped = w->plan.early_trim && ox_sim_now(w->sim) - t->reader_since > 20 * OX_SEC;
+    return t->reader_asked && (dropped || ox_pos_cmp(t->reader_pos, load_id_pos(&t->last_id.id)) >= 0);
 }
 
 bool workload_is_reread(const struct workload *load)
 {
-    for (uint32_t i = 0; i < load->world->plan.topics; i++) {
-        const struct load_topic *t = &load->topics[i];
-        if (!t->reader_asked || ox_pos_cmp(t->reader_pos, id_pos(&t->last_id.id)) < 0)
+    for (uint32_t i = 0; i < load->world->plan.topics; i++)
+        if (!topic_is_reread(&load->topics[i]))
             return load->world->violation[0] != 0;
-    }
     return true;
 }
 
@@ -532,7 +658,7 @@ static bool message_may_be_gone(const struct workload *load, const struct load_m
     if (!load->world->plan.retention)
         return false;
     for (uint32_t i = 0; i < load->world->plan.subscriptions; i++)
-        if (!m->ack_sent[i])
+        if (!m->ack_sent[i] && !m->spared[i])
             return false;
     return true;
 }
@@ -545,9 +671,9 @@ void workload_check(struct workload *load)
             const struct load_producer *p = &load->topics[t].producers[i];
             for (uint32_t k = 0; k < p->next; k++) {
                 const struct load_message *m = &p->messages[k];
-                if (m->acked && m->reread == 0 && !message_may_be_gone(load, m))
+                if (m->acked && !m->forgotten && m->reread == 0 && !message_may_be_gone(load, m))
                     world_violation(load->world, "%s producer %u message %u: acknowledged at " OX_POS_FMT " and lost", p->topic->name, i, k,
-                                    OX_POS_ARG(id_pos(&m->send.id)));
+                                    OX_POS_ARG(load_id_pos(&m->send.id)));
             }
         }
 }
@@ -559,12 +685,19 @@ static void load_closed(struct ox_op *op)
     CONTAINER_OF(op, struct workload, close)->closed = true;
 }
 
+static void load_client_closed(struct ox_op *op)
+{
+    struct workload *load = CONTAINER_OF(op, struct workload, close);
+    ox_op_init(&load->close, load_loop(load), load_closed, "load.close");
+    ox_client_close(load->clients[1], &load->close);
+}
+
 static void load_part_closed(struct workload *load)
 {
     if (--load->closing > 0)
         return;
-    ox_op_init(&load->close, load_loop(load), load_closed, "load.close");
-    ox_client_close(load->client, &load->close);
+    ox_op_init(&load->close, load_loop(load), load_client_closed, "load.close");
+    ox_client_close(load->clients[0], &load->close);
 }
 
 static void producer_closed(struct ox_op *op)
@@ -585,6 +718,7 @@ static void reader_closed(struct ox_op *op)
 static void load_close_topic(struct load_topic *t)
 {
     struct workload *load = t->load;
+    churn_stop(t);
     for (uint32_t i = 0; i < load->world->plan.producers; i++) {
         ox_op_init(&t->producers[i].close, load_loop(load), producer_closed, "load.producer.close");
         ox_timer_stop(&t->producers[i].timer);
@@ -605,6 +739,7 @@ static void load_close_topic(struct load_topic *t)
 void workload_close(struct workload *load)
 {
     const struct world_plan *plan = &load->world->plan;
+    ox_timer_stop(&load->breaks);
     load->closing = plan->topics * (plan->producers + plan->subscriptions);
     for (uint32_t i = 0; i < plan->topics; i++)
         load_close_topic(&load->topics[i]);

@@ -40,12 +40,25 @@ static void world_choose(struct world *w)
     p->disk_faults = world_chance(w, 300);
     p->net_faults = world_chance(w, 500);
     p->meta_faults = world_chance(w, 400);
+    p->meta_fault_rate = world_chance(w, 400) ? 200 : 30;
     p->full_disk = world_chance(w, 150);
     p->unloads = world_chance(w, 400);
     p->clean_restarts = world_chance(w, 300);
     p->seeks = world_chance(w, 250);
+    p->rebirths = world_chance(w, 350);
+    p->unsubscribes = world_chance(w, 200);
+    p->readers = world_chance(w, 250);
+    p->deletions = world_chance(w, 120);
+    p->breaks = world_chance(w, 200);
+    p->storms = world_chance(w, 80);
+    p->full_restarts = world_chance(w, 500);
+    p->clock_steps = world_chance(w, 150);
+    p->small_windows = world_chance(w, 200);
+    p->slow = world_chance(w, 150);
+    p->meta_outages = world_chance(w, 150);
     p->retention = world_chance(w, 400);
     p->broker_metadata = world_chance(w, 300);
+    p->early_trim = p->retention && (world_chance(w, 600) || p->full_disk); // on a full disk what is consumed goes at once
     p->topics = world_between(w, 1, 2);
     p->subscriptions = world_between(w, 1, 2);
     p->producers = world_between(w, 1, 2);
@@ -60,7 +73,7 @@ static void world_meta_fault(struct ox_meta_memory_faults *f, bool write, const 
     (void)path;
     fault->before_ns = ox_random_below(&w->random, 2 * OX_MS);
     fault->after_ns = ox_random_below(&w->random, OX_MS);
-    if (w->healed || !w->plan.meta_faults || !w->now || !w->now->broker.running || !world_chance(w, 30))
+    if (w->healed || !w->plan.meta_faults || !w->now || !w->now->broker.running || !world_chance(w, w->plan.meta_fault_rate))
         return;
     static const enum ox_meta_outcome outcomes[] = {OX_META_FAIL_BEFORE, OX_META_FAIL_AFTER, OX_META_FAIL_UNKNOWN};
     fault->outcome = outcomes[ox_random_below(&w->random, write ? OX_COUNT(outcomes) : 1)];
@@ -84,6 +97,9 @@ static void world_configure(struct world *w)
     world_set(c, "managedLedgerCursorMaxEntriesPerLedger", world_chance(w, 500) ? "5" : "50");
     world_set(c, "managedLedgerMaxUnackedRangesToPersistInMetadataStore", world_chance(w, 300) ? "2" : "1000");
     world_set(c, "storeReserveMB", "0");
+    world_set(c, "statsUpdateFrequencyInSecs", w->plan.early_trim ? "1" : "60");
+    world_set(c, "keepAliveIntervalSeconds", world_chance(w, 300) ? "1" : "30");
+    world_set(c, "connectionLivenessCheckTimeoutMillis", world_chance(w, 300) ? "300" : "5000");
     world_set(c, "brokerEntryMetadataInterceptors", w->plan.broker_metadata ? "AppendIndexMetadataInterceptor" : "");
     if (!w->plan.retention) {
         world_set(c, "defaultRetentionTimeInMinutes", "-1");
@@ -111,7 +127,7 @@ static void world_start(struct world *w)
     b->take_meta = life->meta;
     b->table = ox_memory_table_source(w->table);
     b->segment_bytes = WORLD_SEGMENT_BYTES;
-    b->log = w->log;
+    b->log = &w->watch;
     b->config = &w->config;
     b->data_dir = "data";
     b->ended = world_broker_ended;
@@ -121,11 +137,37 @@ static void world_start(struct world *w)
     oxbowd_start(b);
 }
 
+// Lines that no fault of this world explains: nothing here damages what was synced.
+static const char *const world_forbidden[] = {"cursor.ledger.missing", "cursor.ledger.empty", "cursor.entry.corrupt", "mledger.open.last_lost", "mledger.open.record_corrupt", "mledger.read.lost", "mledger.place.stranger",
+                                              "mledger.sweep.kept", "oxbowd.stop.late"};
+
+static void world_log_line(void *ctx, const char *line, unsigned len)
+{
+    struct world *w = ctx;
+    if (w->log)
+        w->log->write(w->log->ctx, line, len);
+    for (size_t i = 0; i < OX_COUNT(world_forbidden); i++)
+        if (memmem(line, len, world_forbidden[i], strlen(world_forbidden[i])))
+            world_violation(w, "the broker says: %.*s", (int)len - 1, line);
+    if (!w->plan.early_trim && memmem(line, len, "topic.resend.damaged", 20)) // else entries go while the log's end is read
+        world_violation(w, "the broker says: %.*s", (int)len - 1, line);
+    bool moved = memmem(line, len, "cursor.clamped", 14) && !memmem(line, len, ":-1 taken=", 10); // from a ledger that was empty: nothing is passed over
+    if (moved && !w->plan.retention && !w->plan.deletions)
+        world_violation(w, "the broker says: %.*s", (int)len - 1, line);
+}
+
+static uint64_t world_log_ms(void *ctx)
+{
+    const struct world *w = ctx;
+    return w->sim ? ox_sim_now(w->sim) / OX_MS : 0;
+}
+
 struct world *world_new(uint64_t seed, struct ox_log *log)
 {
     struct world *w = ox_malloc(sizeof *w);
     w->seed = seed;
     w->log = log;
+    w->watch = (struct ox_log){.level = log ? log->level : OX_LOG_WARN, .write = world_log_line, .wall_ms = world_log_ms, .ctx = w};
     ox_random_seed(&w->random, seed * UINT64_C(0x9e3779b97f4a7c15) + 1);
     w->sim = ox_sim_new(seed, log);
     w->broker_node = ox_sim_node_new(w->sim, "broker");
@@ -136,6 +178,8 @@ struct world *world_new(uint64_t seed, struct ox_log *log)
     ox_list_init(&w->graves);
     world_choose(w);
     world_configure(w);
+    if (w->plan.slow)
+        *ox_sim_faults(w->sim) = (struct ox_sim_faults){.slow_disk = 5000, .slow_job = 2000, .net_chop = 200000, .net_slow = 2000, .net_refuse = 50000};
     world_start(w);
     return w;
 }
@@ -180,7 +224,8 @@ static void world_take_down(struct world *w)
 
 static void world_crash(struct world *w, enum ox_sim_crash how)
 {
-    ox_sim_disk_set_capacity(w->broker_node, UINT64_C(1) << 40);
+    if (!w->plan.full_restarts)
+        ox_sim_disk_set_capacity(w->broker_node, UINT64_C(1) << 40);
     ox_sim_node_crash(w->broker_node, how);
 }
 
@@ -211,6 +256,13 @@ static void world_unload(struct world *w)
     ox_topic_unload(sh, op, CONTAINER_OF(node, struct ox_topic, by_name)->name.full);
 }
 
+// The metadata service is away for a while; the session outlives it.
+static void world_lose_meta(struct world *w)
+{
+    ox_meta_memory_disconnect(w->now->meta);
+    w->meta_back_ns = ox_sim_now(w->sim) + ox_random_below(&w->random, 2 * OX_SEC);
+}
+
 // One fault, perhaps, while the broker serves.
 static void world_chaos(struct world *w)
 {
@@ -227,10 +279,16 @@ static void world_chaos(struct world *w)
         ox_sim_net_partition(w->broker_node, w->client_node, world_chance(w, 500));
     else if (p->full_disk && world_chance(w, 20))
         ox_sim_disk_set_capacity(w->broker_node, world_chance(w, 500) ? ox_sim_disk_used(w->broker_node) : UINT64_C(1) << 40);
+    else if (p->storms && world_chance(w, 300))
+        world_unload(w);
     else if (p->unloads && world_chance(w, 15))
         world_unload(w);
     else if (p->clean_restarts && world_chance(w, 6))
         world_stop(w);
+    else if (p->clock_steps && world_chance(w, 20))
+        ox_sim_step_clock(w->sim, (int64_t)world_between(w, 0, 14400000) - 7200000);
+    else if (p->meta_outages && world_chance(w, 10))
+        world_lose_meta(w);
 }
 
 // An operator restarts a broker whose store has failed.
@@ -244,9 +302,26 @@ static bool world_needs_operator(const struct world *w)
     return !capacity.writable && capacity.available > 0;
 }
 
+// Settings that no key allows so small.
+static void world_adjust(struct world *w)
+{
+    if (!w->now || !(w->now->broker.running || w->now->stopping) || w->now->ended)
+        return;
+    struct ox_broker_config *c = &w->now->broker.shard.config;
+    if (w->plan.early_trim)
+        c->resend_ns = 500 * OX_MS;
+    if (w->plan.small_windows) {
+        c->topic_inflight_bytes = 4000;
+        c->total_inflight_bytes = 6000;
+    }
+    if (ox_sim_now(w->sim) >= w->meta_back_ns && ox_sim_node_alive(w->broker_node))
+        ox_meta_memory_reconnect(w->now->meta);
+}
+
 void world_tick(struct world *w)
 {
     world_bury(w);
+    world_adjust(w);
     if (w->now && !ox_sim_node_alive(w->broker_node)) {
         world_take_down(w);
     } else if (w->now && w->now->ended) {

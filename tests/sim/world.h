@@ -12,10 +12,13 @@
 // What a seed has chosen.
 struct world_plan {
     bool crashes, machine_crashes, crash_points, disk_faults, net_faults, meta_faults, full_disk, unloads, clean_restarts, seeks;
+    bool rebirths, unsubscribes, readers, deletions, breaks, storms, full_restarts, clock_steps, small_windows, slow, meta_outages;
+    bool early_trim;        // with retention: what was sent long ago is not recognised any more when it is sent again, so that ledgers go soon
     bool retention;         // acknowledged messages are dropped at once; else everything is kept
     bool broker_metadata;   // entries carry broker entry metadata
     uint32_t topics, subscriptions, producers; // per topic the latter two
     uint32_t messages;      // per producer
+    uint32_t meta_fault_rate; // of calls to the metadata service, in a thousand
     uint64_t chaos_ns;      // length of the random phase
 };
 
@@ -31,7 +34,8 @@ struct incarnation {
 struct world {
     uint64_t seed;
     struct world_plan plan;
-    struct ox_log *log;      // or NULL
+    struct ox_log *log;      // or NULL: of the caller
+    struct ox_log watch;     // what the broker logs: lines that must not be
     struct ox_random random; // of the plan and the chaos
     struct ox_sim *sim;
     struct ox_sim_node *broker_node, *client_node;
@@ -44,6 +48,7 @@ struct world {
     uint64_t restart_ns;     // when the next process is started
     uint32_t lives;          // processes started
     bool healed;             // no more faults
+    uint64_t meta_back_ns;   // when the metadata service answers again
     char violation[512];     // the first broken promise; "" = none
 };
 
