@@ -41,6 +41,8 @@ struct ox_admin {
     struct ox_timer timer;
     struct ox_list requests;
     struct ox_turn_hook run_hook;
+    bool draining;          // new requests are refused
+    struct ox_op *drained;  // of ox_admin_drain, until it finishes
 };
 
 typedef void (*admin_handler)(struct admin_request *r);

@@ -57,7 +57,9 @@ static bool route_parse_topic(struct admin_request *r, size_t at)
 
 static bool route_refuses(struct admin_request *r)
 {
-    if (r->path_err == OX_E_INVALID)
+    if (r->admin->draining)
+        admin_fail(r, MHD_HTTP_SERVICE_UNAVAILABLE, "the broker is shutting down");
+    else if (r->path_err == OX_E_INVALID)
         admin_fail(r, MHD_HTTP_BAD_REQUEST, "segment %zu of the path is not properly percent-encoded", r->count);
     else if (r->path_err != OX_OK)
         admin_fail(r, MHD_HTTP_NOT_FOUND, "no such resource: the path has more than %d segments", ADMIN_SEGMENTS_MAX);
@@ -71,6 +73,8 @@ void admin_dispatch(struct admin_request *r, const char *method)
     bool path_known = false;
     if (route_refuses(r))
         return;
+    if (strcmp(method, "HEAD") == 0)
+        method = "GET"; // the server leaves the body out
     for (size_t i = 0; i < OX_COUNT(admin_routes); i++) {
         size_t topic_at;
         if (!route_matches(&admin_routes[i], r, &topic_at))

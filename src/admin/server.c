@@ -60,6 +60,35 @@ static struct admin_request *request_new(struct ox_admin *admin, struct MHD_Conn
     return r;
 }
 
+// Requests that a handler has and that have no answer yet.
+static bool admin_busy(struct ox_admin *admin)
+{
+    OX_LIST_EACH(&admin->requests, link)
+    {
+        const struct admin_request *r = CONTAINER_OF(link, struct admin_request, link);
+        if (r->dispatched && !r->answered)
+            return true;
+    }
+    return false;
+}
+
+static void admin_tell_drained(struct ox_admin *admin)
+{
+    struct ox_op *op = admin->drained;
+    if (!op || admin_busy(admin))
+        return;
+    admin->drained = NULL;
+    ox_op_finish(op, OX_OK);
+}
+
+void ox_admin_drain(struct ox_admin *admin, struct ox_op *op)
+{
+    ox_op_begin(op);
+    admin->draining = true;
+    admin->drained = op;
+    admin_tell_drained(admin);
+}
+
 static void request_free(struct admin_request *r)
 {
     ox_list_remove(&r->admin->requests, &r->link);
@@ -129,6 +158,7 @@ static void request_answered(struct admin_request *r)
 {
     OX_ASSERT(!r->answered);
     r->answered = true;
+    admin_tell_drained(r->admin);
     if (!r->connection && !r->in_handler) {
         request_free(r);
         return;
@@ -142,8 +172,12 @@ static void request_answered(struct admin_request *r)
 
 void admin_json(struct admin_request *r, unsigned status, json_t *take_json)
 {
-    char *text = json_dumps(take_json, JSON_COMPACT | JSON_ENCODE_ANY);
-    OX_ASSERT(text);
+    char *text = take_json ? json_dumps(take_json, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    if (!text) {
+        json_decref(take_json);
+        admin_fail(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "the answer holds text that is not valid UTF-8");
+        return;
+    }
     ox_str_adds(&r->answer, text);
     free(text);
     json_decref(take_json);
@@ -166,6 +200,17 @@ void admin_text(struct admin_request *r, unsigned status, const char *type, cons
     request_answered(r);
 }
 
+// JSON takes only UTF-8, and what the client sent may be anything.
+static void reason_make_utf8(struct ox_str *reason)
+{
+    if (ox_utf8_valid(ox_str_get(reason), reason->len))
+        return;
+    for (size_t i = 0; i < reason->len; i++) {
+        if ((unsigned char)reason->data[i] >= 0x80)
+            reason->data[i] = '?';
+    }
+}
+
 void admin_fail(struct admin_request *r, unsigned status, const char *format, ...)
 {
     struct ox_str reason = {0};
@@ -173,6 +218,7 @@ void admin_fail(struct admin_request *r, unsigned status, const char *format, ..
     va_start(args, format);
     ox_str_addv(&reason, format, args);
     va_end(args);
+    reason_make_utf8(&reason);
     admin_json(r, status, json_pack("{s:s}", "reason", ox_str_get(&reason)));
     ox_str_fini(&reason);
 }
@@ -234,12 +280,9 @@ uint16_t ox_admin_port(const struct ox_admin *admin)
 
 void ox_admin_close(struct ox_admin *admin)
 {
-    OX_LIST_EACH(&admin->requests, link)
-    {
-        struct admin_request *r = CONTAINER_OF(link, struct admin_request, link);
-        if (r->suspended)
-            admin_fail(r, MHD_HTTP_SERVICE_UNAVAILABLE, "the broker is shutting down");
-    }
+    OX_ASSERT(!admin_busy(admin));
+    if (admin->daemon)
+        MHD_run(admin->daemon); // what has been answered in this turn goes out
     ox_timer_stop(&admin->timer);
     ox_turn_end_cancel(admin->shard->loop, &admin->run_hook);
     if (admin->watch)

@@ -1,6 +1,7 @@
 // crc32c.c - CRC-32C with the SSE4.2 instruction in three lanes, or a table elsewhere; CRC-32 from zlib.
 #include "base/crc32c.h"
 
+#include <stdbool.h>
 #include <zlib.h>
 
 #include "base/bytes.h"
@@ -44,6 +45,25 @@ static uint32_t crc32c_plain(uint32_t crc, const uint8_t *p, size_t len)
     return crc;
 }
 
+// The product of two polynomials, bit-reversed, modulo the polynomial.
+static uint32_t crc32c_product(uint32_t a, uint32_t b)
+{
+    uint32_t product = 0;
+    for (; a; a <<= 1) {
+        product ^= a & 0x80000000u ? b : 0;
+        b = b >> 1 ^ (b & 1 ? 0x82f63b78u : 0);
+    }
+    return product;
+}
+
+static uint32_t crc32c_move_plain(uint32_t crc, size_t len)
+{
+    uint32_t power = 0x00800000u; // x^8, one byte
+    for (; len; len >>= 1, power = crc32c_product(power, power))
+        crc = len & 1 ? crc32c_product(crc, power) : crc;
+    return crc;
+}
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -57,6 +77,22 @@ __attribute__((target("sse4.2,pclmul"))) static uint64_t crc32c_over(uint64_t cr
 {
     __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128((long long)crc), _mm_cvtsi32_si128((int)factor), 0);
     return _mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(product));
+}
+
+// x^(8 * 2^k - 33) likewise: a checksum moves over any length in a step for each bit of the length.
+static const uint32_t crc32c_over_power[32] = {
+    0xbf818109u, 0x780d5a4du, 0x05ec76f1u, 0x00000001u, 0x493c7d27u, 0xba4fc28eu, 0x9e4addf8u, 0x0d3b6092u,
+    0xb9e02b86u, 0xdd7e3b0cu, 0x170076fau, 0xa51b6135u, 0x82f89c77u, 0x54a86326u, 0x1dc403ccu, 0x5ae703abu,
+    0xc5013a36u, 0xac2ac6ddu, 0x9b4615a9u, 0x688d1c61u, 0xf6af14e6u, 0xb6ffe386u, 0xb717425bu, 0x478b0d30u,
+    0x54cc62e5u, 0x7b2102eeu, 0x8a99adefu, 0xa7568c8fu, 0xd610d67eu, 0x6b086b3fu, 0xd94f3c0bu, 0xbf818109u,
+};
+
+__attribute__((target("sse4.2,pclmul"))) static uint32_t crc32c_move(uint32_t crc, size_t len)
+{
+    uint64_t moved = crc;
+    for (; len; len &= len - 1)
+        moved = crc32c_over(moved, crc32c_over_power[__builtin_ctzll(len)]);
+    return (uint32_t)moved;
 }
 
 __attribute__((target("sse4.2,pclmul"))) static uint64_t crc32c_lanes(uint64_t crc, const uint8_t *p)
@@ -92,6 +128,11 @@ static uint32_t crc32c_fast(uint32_t start, const uint8_t *p, size_t len)
     return crc32c_plain(start, p, len);
 }
 
+static uint32_t crc32c_move(uint32_t crc, size_t len)
+{
+    return crc32c_move_plain(crc, len);
+}
+
 static int crc32c_has_fast(void)
 {
     return 0;
@@ -102,6 +143,17 @@ uint32_t ox_crc32c(uint32_t crc, const void *data, size_t len)
 {
     const uint8_t *p = (const uint8_t *)data;
     return ~(crc32c_has_fast() ? crc32c_fast(~crc, p, len) : crc32c_plain(~crc, p, len));
+}
+
+uint32_t ox_crc32c_join(uint32_t a, uint32_t b, size_t b_len)
+{
+    bool fast = crc32c_has_fast() && b_len <= UINT32_MAX;
+    return (fast ? crc32c_move(a, b_len) : crc32c_move_plain(a, b_len)) ^ b;
+}
+
+uint32_t ox_crc32c_join_portable(uint32_t a, uint32_t b, size_t b_len)
+{
+    return crc32c_move_plain(a, b_len) ^ b;
 }
 
 uint32_t ox_crc32c_portable(uint32_t crc, const void *data, size_t len)

@@ -48,6 +48,27 @@ static void test_crc32c_fast_and_portable_agree_at_every_split(void **state)
     free(bytes);
 }
 
+static void test_crc32c_joined_is_that_of_both(void **state)
+{
+    (void)state;
+    enum { LEN = 140000 };
+    static const size_t lens[] = {0, 1, 2, 3, 4, 5, 7, 8, 31, 1023, 1024, 1077, 65535, 65536, 131071, LEN};
+    struct ox_random random;
+    ox_random_seed(&random, 2);
+    uint8_t *bytes = malloc(LEN + 100);
+    assert_non_null(bytes);
+    for (size_t i = 0; i < LEN + 100; i++)
+        bytes[i] = (uint8_t)ox_random_next(&random);
+    for (size_t i = 0; i < sizeof lens / sizeof lens[0]; i++)
+        for (uint32_t start = 0; start < 2; start++) {
+            uint32_t a = ox_crc32c(start * 77, bytes, 100), b = ox_crc32c(0, bytes + 100, lens[i]);
+            uint32_t both = ox_crc32c(start * 77, bytes, 100 + lens[i]);
+            assert_int_equal(ox_crc32c_join(a, b, lens[i]), both);
+            assert_int_equal(ox_crc32c_join_portable(a, b, lens[i]), both);
+        }
+    free(bytes);
+}
+
 static void test_crc32_is_zlibs(void **state)
 {
     (void)state;
@@ -60,6 +81,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_crc32c_known_vectors),
         cmocka_unit_test(test_crc32c_fast_and_portable_agree_at_every_split),
+        cmocka_unit_test(test_crc32c_joined_is_that_of_both),
         cmocka_unit_test(test_crc32_is_zlibs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,14 @@
 // map.c - hash maps over embedded nodes; the only user of uthash's macros.
 #include "base/mem.h"
 
+// Integers are mixed by two multiplications, other keys by uthash's own function.
+#define HASH_FUNCTION(key, len, value)                      \
+    do {                                                    \
+        if ((len) == sizeof(uint64_t))                      \
+            (value) = map_mix(key);                         \
+        else                                                \
+            HASH_JEN(key, len, value);                      \
+    } while (0)
 #define uthash_malloc(n) ox_malloc_raw(n)
 #define uthash_free(p, n) ox_free(p)
 #include "base/map.h"
@@ -8,6 +16,16 @@
 #include <string.h>
 
 #include "base/assert.h"
+
+static unsigned map_mix(const void *key)
+{
+    uint64_t x;
+    memcpy(&x, key, sizeof x);
+    x *= UINT64_C(0x9e3779b97f4a7c15);
+    x ^= x >> 32;
+    x *= UINT64_C(0xd6e8feb86659fd93);
+    return (unsigned)(x >> 32);
+}
 
 void ox_map_put(struct ox_map *map, struct ox_map_node *node, const void *key, size_t key_len)
 {

@@ -36,8 +36,14 @@ size_t ox_varint_get(const uint8_t *p, const uint8_t *end, uint64_t *ret_v)
     return 0;
 }
 
-static int pb_varint(const uint8_t **p, const uint8_t *end, uint64_t *ret_v)
+static inline int pb_varint(const uint8_t **p, const uint8_t *end, uint64_t *ret_v)
 {
+    const uint8_t *at = *p;
+    if (at < end && *at < 0x80) {
+        *ret_v = *at;
+        *p = at + 1;
+        return 1;
+    }
     size_t n = ox_varint_get(*p, end, ret_v);
     *p += n;
     return n ? 1 : -1;

@@ -55,6 +55,12 @@ void ox_file_zero(struct ox_file *f, struct ox_op *op, uint64_t offset, uint64_t
         f->fs->body->zero(f, op, offset, len);
 }
 
+void ox_file_reserve(struct ox_file *f, struct ox_op *op, uint64_t size)
+{
+    if (!file_refused(f->fs, op))
+        f->fs->body->reserve(f, op, size);
+}
+
 void ox_file_truncate(struct ox_file *f, struct ox_op *op, uint64_t size)
 {
     if (!file_refused(f->fs, op))

@@ -13,12 +13,14 @@ struct ox_fs;
 struct ox_file;
 
 #define OX_IOV_MAX 1024 // parts of one vectored write
+#define OX_DIRECT_ALIGN 4096u // bytes
 
 enum ox_open_flags {
     OX_OPEN_READ = 1,
     OX_OPEN_WRITE = 2,      // read and write
     OX_OPEN_CREATE = 4,     // make it if it is not there
     OX_OPEN_EXCLUSIVE = 8,  // with CREATE: EXISTS if it is there
+    OX_OPEN_DIRECT = 16,    // a hint: large writes whose parts and offset are multiples of OX_DIRECT_ALIGN, in memory aligned to it, go past the page cache
 };
 
 // A directory entry.
@@ -53,6 +55,7 @@ struct ox_fs_body {
     void (*write)(struct ox_file *f, struct ox_op *op, const struct iovec *iov, int iov_count, uint64_t offset, bool sync);
     void (*sync)(struct ox_file *f, struct ox_op *op);
     void (*zero)(struct ox_file *f, struct ox_op *op, uint64_t offset, uint64_t len);
+    void (*reserve)(struct ox_file *f, struct ox_op *op, uint64_t size);
     void (*truncate)(struct ox_file *f, struct ox_op *op, uint64_t size);
     void (*close)(struct ox_file *f); // at once for the caller; frees f when its pending operations are over
 };
@@ -78,6 +81,8 @@ void ox_file_write(struct ox_file *f, struct ox_op *op, const struct iovec *iov,
 void ox_file_sync(struct ox_file *f, struct ox_op *op);
 // Writes zeros over offset..offset+len (really written, so that later writes change no metadata).
 void ox_file_zero(struct ox_file *f, struct ox_op *op, uint64_t offset, uint64_t len);
+// Makes the file at least so long and takes the space for it from the disk; what is new reads as zeros. Durable with the next sync.
+void ox_file_reserve(struct ox_file *f, struct ox_op *op, uint64_t size);
 // Sets the size.
 void ox_file_truncate(struct ox_file *f, struct ox_op *op, uint64_t size);
 // Closes; the pointer is dead for the caller at once.

@@ -49,7 +49,7 @@ static inline uint64_t ox_now_ns(struct ox_loop *loop)
 {
     return loop->body->now_ns(loop);
 }
-// Wall time in ms since 1970.
+// Wall time in ms since 1970; a body may answer every question of one turn alike.
 static inline uint64_t ox_wall_ms(struct ox_loop *loop)
 {
     return loop->body->wall_ms(loop);

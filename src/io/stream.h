@@ -53,7 +53,7 @@ void ox_stream_queued(struct ox_stream *s, size_t queued_bytes);
 // For bodies: the kernel has taken bytes; true if the queue has just fallen below the low mark, so that `writable` is due.
 bool ox_stream_drained(struct ox_stream *s, size_t queued_bytes);
 
-// Queues slices for writing (takes a reference of each; the caller keeps its own). Everything queued in a turn leaves in vectored writes at the turn's end.
+// Queues slices for writing (takes a reference of each; the caller keeps its own). What is queued in a turn leaves in vectored writes at the turn's end, much of it earlier.
 // The queue is the owner's to bound: look at queued_bytes / above_high before producing more.
 void ox_stream_write(struct ox_stream *s, const struct ox_buf *bufs, size_t n);
 // Stops reading: back-pressure reaches the peer. Calls nest not: one resume ends it.

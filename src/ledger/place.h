@@ -41,6 +41,8 @@ struct ox_append {
     int64_t entry;            // in: the id, must be the next one (asserted)
     struct ox_buf parts[3];   // in: the entry's bytes one after another; references are the caller's to keep until done
     uint32_t part_count;      // in
+    uint32_t tail_len;        // in: so many bytes at the end of the last part have been checked already: their CRC-32C is tail_crc. 0: none
+    uint32_t tail_crc;        // in
     struct ox_ledger *ledger; // private
     uint64_t private_[6];     // private to the place: offset, batch, ...
 };

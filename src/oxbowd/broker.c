@@ -229,7 +229,7 @@ static ox_step start_shard(struct ox_seq *s)
 static void sweep_done(struct ox_op *op)
 {
     struct oxbowd *b = CONTAINER_OF(op, struct oxbowd, sweep);
-    if (op->err != OX_OK && op->err != OX_E_SHUTDOWN)
+    if (op->err != OX_OK && op->err != OX_E_SHUTDOWN && op->err != OX_E_CANCELED)
         ox_warn(b->log, "oxbowd.sweep.failed", "error=%s", ox_err_name(op->err));
     if (b->stop_wanted)
         oxbowd_stop(b);
@@ -271,6 +271,7 @@ void oxbowd_start(struct oxbowd *b)
 
 static ox_step stop_shard(struct ox_seq *s);
 static ox_step stop_pulsar(struct ox_seq *s);
+static ox_step stop_admin(struct ox_seq *s);
 static ox_step stop_mledgers(struct ox_seq *s);
 static ox_step stop_doors(struct ox_seq *s);
 static ox_step stop_places(struct ox_seq *s);
@@ -303,9 +304,20 @@ static ox_step stop_pulsar(struct ox_seq *s)
     struct oxbowd *b = oxbowd_of(s);
     stop_note(b, "topics", s->err);
     if (!b->pulsar_made)
-        return OX_GOTO(s, stop_mledgers);
+        return OX_GOTO(s, stop_admin);
     ox_seq_bind(s, &b->op, "oxbowd.pulsar.close");
     ox_pulsar_close(&b->pulsar, &b->op);
+    return OX_WAIT(s, stop_admin);
+}
+
+// REST requests in work end before what they work with goes.
+static ox_step stop_admin(struct ox_seq *s)
+{
+    struct oxbowd *b = oxbowd_of(s);
+    if (!b->admin)
+        return OX_GOTO(s, stop_mledgers);
+    ox_seq_bind(s, &b->op, "oxbowd.admin.drain");
+    ox_admin_drain(b->admin, &b->op);
     return OX_WAIT(s, stop_mledgers);
 }
 
@@ -388,6 +400,7 @@ void oxbowd_stop(struct oxbowd *b)
 {
     bool first = !b->stop_wanted;
     b->stop_wanted = true;
+    b->mledgers.sweep_stop = true;
     if (first)
         ox_timer_init(&b->deadline, b->loop, stop_late);
     if (first && b->late)

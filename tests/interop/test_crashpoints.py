@@ -18,7 +18,7 @@ REACHED = [
     "store.delete.recorded", "store.delete.told", "store.open.copied", "store.open.fenced", "store.open.replayed", "store.recycle.done",
     "store.recycle.forgotten", "store.recycle.renamed", "store.seal.before_footer", "store.seal.committed", "store.seal.footer_written",
     "store.segment.created", "store.segment.header_written", "store.segment.listed", "store.segment.renamed", "store.segment.switched",
-    "store.segment.zeroed", "sweep.after_delete", "trim.after_record",
+    "store.segment.reserved", "sweep.after_delete", "trim.after_record",
 ]
 # What no ordinary life reaches, and where it is armed instead.
 ELSEWHERE = """

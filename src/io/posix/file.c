@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -14,11 +15,13 @@
 
 #define FILE_SPARE_MAX 256
 #define FILE_ZERO_BYTES 65536u
+#define FILE_DIRECT_MIN 65536u // smaller writes stay in the page cache: they cost little, and are read again soon
 #define FILE_IOV_KEEP 64 // a spare job keeps its array of parts up to this size
 
 struct posix_file {
     struct ox_file file;
     int fd;
+    int direct; // a second descriptor for large writes, or -1
     size_t pending;
     bool closed;
 };
@@ -31,8 +34,9 @@ struct file_job {
     struct posix_file *file; // or NULL
     char *path, *to;
     int flags;
+    bool direct_wanted;
     enum ox_lane open_lane;
-    int fd; // opened
+    int fd, direct; // opened
     struct iovec *iov;
     int iov_count, iov_cap;
     uint64_t offset, len;
@@ -48,7 +52,7 @@ struct file_job {
     struct ox_link spare;
 };
 
-static const uint8_t zeros[FILE_ZERO_BYTES];
+static const uint8_t zeros[FILE_ZERO_BYTES] __attribute__((aligned(OX_DIRECT_ALIGN)));
 
 static enum ox_err last_error(void)
 {
@@ -104,7 +108,7 @@ static struct file_job *job_new(struct ox_fs *fs, struct posix_file *f, struct o
     ox_op_init(&j->job.op, fs->loop, job_done, "posix.file");
     j->caller = op;
     j->file = f;
-    j->fd = -1;
+    j->fd = j->direct = -1;
     if (f)
         f->pending++;
     return j;
@@ -121,6 +125,8 @@ static void close_run(struct ox_job *job)
 {
     struct file_job *j = CONTAINER_OF(job, struct file_job, job);
     (void)close(j->fd);
+    if (j->direct >= 0)
+        (void)close(j->direct);
 }
 
 static void file_free_if_over(struct posix_file *f)
@@ -129,6 +135,7 @@ static void file_free_if_over(struct posix_file *f)
         return;
     struct file_job *j = job_new(f->file.fs, NULL, NULL, close_run, f->file.lane);
     j->fd = f->fd;
+    j->direct = f->direct;
     ox_free(f);
     job_start(j);
 }
@@ -138,6 +145,7 @@ static struct ox_file *file_new(struct file_job *j)
     struct posix_file *f = ox_malloc(sizeof(*f));
     f->file = (struct ox_file){.fs = &posix_of(j->job.op.loop)->fs, .lane = j->open_lane};
     f->fd = j->fd;
+    f->direct = j->direct;
     return &f->file;
 }
 
@@ -185,6 +193,8 @@ static void open_run(struct ox_job *job)
         (void)close(j->fd);
     } else {
         j->size = (uint64_t)st.st_size;
+        if (j->direct_wanted)
+            j->direct = open(j->path, O_WRONLY | O_DIRECT | O_CLOEXEC); // not every file system can
     }
 }
 
@@ -195,6 +205,7 @@ static void fs_open(struct ox_fs *fs, struct ox_op *op, enum ox_lane lane, const
     j->path = ox_strdup(path);
     j->flags = (flags & OX_OPEN_WRITE) ? O_RDWR : O_RDONLY;
     j->flags |= ((flags & OX_OPEN_CREATE) ? O_CREAT : 0) | ((flags & OX_OPEN_EXCLUSIVE) ? O_EXCL : 0);
+    j->direct_wanted = (flags & OX_OPEN_DIRECT) != 0;
     j->open_lane = lane;
     j->ret_file = ret_file;
     j->ret_size = ret_size;
@@ -405,22 +416,36 @@ static int iov_advance(struct iovec *iov, int count, size_t n)
 static enum ox_err fd_write(int fd, struct iovec *iov, int count, uint64_t offset)
 {
     int done = iov_advance(iov, count, 0);
+    uint64_t start = offset;
     while (done < count) {
         ssize_t n = pwritev(fd, iov + done, count - done, (off_t)offset);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0)
-            return n < 0 ? last_error() : OX_E_IO;
+        if (n <= 0) // INVALID only if nothing was written, so that it may be tried in another way: the parts are used up otherwise
+            return n == 0 || (errno == EINVAL && offset != start) ? OX_E_IO : last_error();
         offset += (uint64_t)n;
         done += iov_advance(iov + done, count - done, (size_t)n);
     }
     return OX_OK;
 }
 
+static bool write_is_direct(const struct file_job *j)
+{
+    size_t bytes = 0, odd = (size_t)(j->offset % OX_DIRECT_ALIGN);
+    for (int i = 0; j->file->direct >= 0 && i < j->iov_count; i++) {
+        odd |= ((uintptr_t)j->iov[i].iov_base | j->iov[i].iov_len) % OX_DIRECT_ALIGN;
+        bytes += j->iov[i].iov_len;
+    }
+    return bytes >= FILE_DIRECT_MIN && odd == 0;
+}
+
 static void write_run(struct ox_job *job)
 {
     struct file_job *j = CONTAINER_OF(job, struct file_job, job);
-    j->err = fd_write(j->file->fd, j->iov, j->iov_count, j->offset);
+    bool direct = write_is_direct(j);
+    j->err = fd_write(direct ? j->file->direct : j->file->fd, j->iov, j->iov_count, j->offset);
+    if (direct && j->err == OX_E_INVALID) // a file system with other ideas of alignment; nothing has been written
+        j->err = fd_write(j->file->fd, j->iov, j->iov_count, j->offset);
     if (!j->err && j->sync)
         j->err = fd_sync(j->file->fd);
 }
@@ -461,22 +486,49 @@ static enum ox_err fd_reserve(int fd, uint64_t offset, uint64_t len)
     return err == EINVAL || err == EOPNOTSUPP ? OX_OK : ox_err_from_errno(err);
 }
 
-static void zero_run(struct ox_job *job)
+// A second descriptor whose writes go past the page cache: zeros are many and nobody reads them. Falls back to the file's own.
+static int fd_direct(int fd, uint64_t offset, uint64_t len)
 {
-    struct file_job *j = CONTAINER_OF(job, struct file_job, job);
-    if (j->len)
-        j->err = fd_reserve(j->file->fd, j->offset, j->len);
-    for (uint64_t done = 0; !j->err && done < j->len;) {
+    char path[64];
+    if (offset % OX_DIRECT_ALIGN || len % OX_DIRECT_ALIGN)
+        return fd;
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    int direct = open(path, O_WRONLY | O_DIRECT | O_CLOEXEC);
+    return direct < 0 ? fd : direct;
+}
+
+static enum ox_err fd_zero(int fd, uint64_t offset, uint64_t len)
+{
+    enum ox_err err = OX_OK;
+    for (uint64_t done = 0; !err && done < len;) {
         struct iovec parts[16];
         uint64_t batch = 0;
         int n = 0;
-        for (; n < (int)OX_COUNT(parts) && done + batch < j->len; n++) {
-            parts[n] = (struct iovec){(void *)(uintptr_t)zeros, (size_t)OX_MIN((uint64_t)FILE_ZERO_BYTES, j->len - done - batch)};
+        for (; n < (int)OX_COUNT(parts) && done + batch < len; n++) {
+            parts[n] = (struct iovec){(void *)(uintptr_t)zeros, (size_t)OX_MIN((uint64_t)FILE_ZERO_BYTES, len - done - batch)};
             batch += parts[n].iov_len;
         }
-        j->err = fd_write(j->file->fd, parts, n, j->offset + done);
+        err = fd_write(fd, parts, n, offset + done);
         done += batch;
     }
+    return err;
+}
+
+static void zero_run(struct ox_job *job)
+{
+    struct file_job *j = CONTAINER_OF(job, struct file_job, job);
+    if (!j->len)
+        return;
+    j->err = fd_reserve(j->file->fd, j->offset, j->len);
+    if (j->err)
+        return;
+    int fd = fd_direct(j->file->fd, j->offset, j->len);
+    j->err = fd_zero(fd, j->offset, j->len);
+    if (fd == j->file->fd)
+        return;
+    (void)close(fd);
+    if (j->err == OX_E_INVALID) // the file system has other ideas of alignment
+        j->err = fd_zero(j->file->fd, j->offset, j->len);
 }
 
 static void file_zero(struct ox_file *f, struct ox_op *op, uint64_t offset, uint64_t len)
@@ -484,6 +536,20 @@ static void file_zero(struct ox_file *f, struct ox_op *op, uint64_t offset, uint
     struct file_job *j = job_new(f->fs, posix_file_of(f), op, zero_run, f->lane);
     j->offset = offset;
     j->len = len;
+    job_start(j);
+}
+
+static void reserve_run(struct ox_job *job)
+{
+    struct file_job *j = CONTAINER_OF(job, struct file_job, job);
+    if (j->len)
+        j->err = fd_reserve(j->file->fd, 0, j->len);
+}
+
+static void file_reserve(struct ox_file *f, struct ox_op *op, uint64_t size)
+{
+    struct file_job *j = job_new(f->fs, posix_file_of(f), op, reserve_run, f->lane);
+    j->len = size;
     job_start(j);
 }
 
@@ -526,6 +592,7 @@ const struct ox_fs_body posix_fs_body = {
     .write = file_write,
     .sync = file_sync,
     .zero = file_zero,
+    .reserve = file_reserve,
     .truncate = file_truncate,
     .close = file_close,
 };

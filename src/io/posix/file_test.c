@@ -86,6 +86,68 @@ static void test_posix_file_reads_what_many_parts_wrote(void **state)
     files_end(&t);
 }
 
+// Whether the file system can write past the page cache or not, the bytes are the same.
+static void test_posix_direct_writes_are_like_others(void **state)
+{
+    (void)state;
+    enum { BLOCK = OX_DIRECT_ALIGN, BYTES = 64 * BLOCK };
+    struct files t;
+    files_start(&t);
+    struct ox_file *f;
+    assert_int_equal(files_open(&t, "f", OX_OPEN_WRITE | OX_OPEN_CREATE | OX_OPEN_DIRECT, &f, NULL), OX_OK);
+    uint8_t *data = aligned_alloc(BLOCK, BYTES + BLOCK), *back = malloc(3 * BYTES);
+    for (size_t i = 0; i < BYTES + BLOCK; i++)
+        data[i] = (uint8_t)(i * 31 >> 3);
+    size_t n = 0;
+    ox_file_reserve(f, &t.op, 3 * BYTES);
+    assert_int_equal(rig_wait(&t.op), OX_OK);
+    ox_file_write(f, &t.op, &(struct iovec){data, BYTES}, 1, 0, true); // aligned
+    assert_int_equal(rig_wait(&t.op), OX_OK);
+    ox_file_write(f, &t.op, &(struct iovec){data + 1, BYTES}, 1, BYTES, true); // not in memory
+    assert_int_equal(rig_wait(&t.op), OX_OK);
+    ox_file_zero(f, &t.op, BLOCK, BLOCK);
+    assert_int_equal(rig_wait(&t.op), OX_OK);
+    ox_file_read(f, &t.op, back, 3 * BYTES, 0, &n);
+    assert_int_equal(rig_wait(&t.op), OX_OK);
+    assert_int_equal(n, 3 * BYTES);
+    for (size_t i = 0; i < 3 * BYTES; i++) {
+        bool zero = i >= 2 * BYTES || (i >= BLOCK && i < 2 * BLOCK);
+        uint8_t wanted = zero ? 0 : i < BYTES ? data[i] : data[i - BYTES + 1];
+        if (back[i] != wanted)
+            fail_msg("byte %zu is %u, not %u", i, back[i], wanted);
+    }
+    ox_file_close(f);
+    free(data);
+    free(back);
+    files_end(&t);
+}
+
+static void test_posix_reserve_never_shortens(void **state)
+{
+    (void)state;
+    struct files t;
+    files_start(&t);
+    struct ox_file *f;
+    uint64_t size = 0;
+    uint8_t byte = 7;
+    size_t n = 0;
+    assert_int_equal(files_open(&t, "f", OX_OPEN_WRITE | OX_OPEN_CREATE, &f, NULL), OX_OK);
+    ox_file_write(f, &t.op, &(struct iovec){&byte, 1}, 1, 9999, false);
+    assert_int_equal(rig_wait(&t.op), OX_OK);
+    ox_file_reserve(f, &t.op, 5000);
+    assert_int_equal(rig_wait(&t.op), OX_OK);
+    ox_file_read(f, &t.op, &byte, 1, 9999, &n);
+    assert_int_equal(rig_wait(&t.op), OX_OK);
+    assert_int_equal(n * byte, 7);
+    ox_file_reserve(f, &t.op, 20000);
+    assert_int_equal(rig_wait(&t.op), OX_OK);
+    ox_file_close(f);
+    assert_int_equal(files_open(&t, "f", OX_OPEN_READ, &f, &size), OX_OK);
+    assert_int_equal(size, 20000);
+    ox_file_close(f);
+    files_end(&t);
+}
+
 static void test_posix_file_truncate_sets_the_size(void **state)
 {
     (void)state;
@@ -172,6 +234,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_posix_file_reads_what_many_parts_wrote),
+        cmocka_unit_test(test_posix_direct_writes_are_like_others),
+        cmocka_unit_test(test_posix_reserve_never_shortens),
         cmocka_unit_test(test_posix_file_truncate_sets_the_size),
         cmocka_unit_test(test_posix_fs_errors_are_ours),
         cmocka_unit_test(test_posix_lock_is_exclusive_until_closed),

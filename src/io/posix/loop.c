@@ -1,4 +1,5 @@
 // loop.c - the loop's body on libuv: turns, the poll's timeout, signals, crash points, watched descriptors.
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "io/posix/stream.h"
 
 #define CRASH_STATUS 137
+#define FILES_KEPT 256 // descriptors that accepted connections leave for files; a quarter of a small limit
 
 static uint64_t posix_now(struct ox_loop *loop)
 {
@@ -22,10 +24,13 @@ static uint64_t posix_now(struct ox_loop *loop)
 
 static uint64_t posix_wall(struct ox_loop *loop)
 {
-    (void)loop;
+    struct posix_loop *p = posix_of(loop);
+    if (p->wall_ms)
+        return p->wall_ms;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    p->wall_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return p->wall_ms;
 }
 
 static uint64_t posix_random(struct ox_loop *loop)
@@ -66,13 +71,20 @@ static void posix_arm_crash(struct posix_loop *p)
     ox_warn(p->loop.log, "posix.crash_point_armed", "name=%s nth=%lu", p->crash_name, p->crash_nth);
 }
 
-static void posix_raise_file_limit(void)
+// Raises the limit of open files, and keeps some descriptors from peers: without any, files could not be opened either.
+static void posix_file_limit(struct posix_loop *p)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max)
+    p->accept_fd_end = INT_MAX;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return;
-    limit.rlim_cur = limit.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur < limit.rlim_max) {
+        struct rlimit raised = {limit.rlim_max, limit.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
+            limit = raised;
+    }
+    if (limit.rlim_cur < INT_MAX)
+        p->accept_fd_end = (int)(limit.rlim_cur - OX_MIN(limit.rlim_cur / 4, (rlim_t)FILES_KEPT));
 }
 
 // May be called before the poll of the same uv_run, when the time is up already: that poll must not block, since no timer is left to end it.
@@ -93,7 +105,7 @@ struct ox_loop *ox_posix_loop_new(struct ox_log *log)
     ox_list_init(&p->connects);
     ox_list_init(&p->spare);
     signal(SIGPIPE, SIG_IGN);
-    posix_raise_file_limit();
+    posix_file_limit(p);
     OX_ASSERT(uv_loop_init(&p->uv) == 0);
     OX_ASSERT(uv_timer_init(&p->uv, &p->timer) == 0);
     p->timer.data = p;
@@ -137,6 +149,7 @@ void ox_posix_run(struct ox_loop *loop)
             return;
         if (due_ns != 0)
             posix_set_timer(p, due_ns);
+        p->wall_ms = 0;
         uv_run(&p->uv, due_ns == 0 ? UV_RUN_NOWAIT : UV_RUN_ONCE);
     }
 }

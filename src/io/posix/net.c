@@ -12,6 +12,7 @@
 struct posix_listener {
     struct ox_listener listener;
     uv_tcp_t tcp;
+    bool refusing; // the last connection was one too many
 };
 
 // A connect: first perhaps a look-up of the name, then one address after another.
@@ -34,6 +35,17 @@ static void listener_freed(uv_handle_t *handle)
     ox_free(CONTAINER_OF((uv_tcp_t *)handle, struct posix_listener, tcp));
 }
 
+// Too many descriptors are open; said once until there is room again.
+static bool listener_refuses(struct posix_listener *l, const struct posix_stream *s)
+{
+    uv_os_fd_t fd;
+    bool refuses = uv_fileno((const uv_handle_t *)&s->tcp, &fd) == 0 && fd >= posix_of(l->listener.net->loop)->accept_fd_end;
+    if (refuses && !l->refusing)
+        ox_warn(l->listener.net->loop->log, "posix.accept_refused", "port=%u descriptor=%d hint=\"raise the limit of open files (ulimit -n)\"", l->listener.port, fd);
+    l->refusing = refuses;
+    return refuses;
+}
+
 static void listener_connection(uv_stream_t *handle, int status)
 {
     struct posix_listener *l = CONTAINER_OF((uv_tcp_t *)handle, struct posix_listener, tcp);
@@ -42,7 +54,7 @@ static void listener_connection(uv_stream_t *handle, int status)
         return;
     }
     struct posix_stream *s = posix_stream_new(l->listener.net->loop);
-    if (uv_accept(handle, (uv_stream_t *)&s->tcp) != 0 || !l->listener.accept) {
+    if (uv_accept(handle, (uv_stream_t *)&s->tcp) != 0 || !l->listener.accept || listener_refuses(l, s)) {
         s->told = true;
         posix_stream_kill(s, OX_E_DISCONNECTED);
         return;

@@ -2,6 +2,7 @@
 #include "io/posix/rig_test.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 struct peer {
     struct ox_stream *stream; // NULL once closed
@@ -10,6 +11,7 @@ struct peer {
     size_t received, want; // stops the loop when received reaches want
     uint8_t next;          // expected value of the next byte
     bool hold, echo;       // hold: gives no space
+    bool abort_in_space, pause_in_space, close_in_space;
     int writable, closed;
     enum ox_err err;
 };
@@ -19,6 +21,15 @@ static void peer_space(struct ox_stream *s, uint8_t **ret_data, size_t *ret_len)
     struct peer *p = s->owner;
     *ret_data = p->space;
     *ret_len = p->hold ? 0 : sizeof(p->space);
+    if (p->abort_in_space)
+        ox_stream_abort(s, OX_E_LIMIT);
+    if (p->close_in_space)
+        ox_stream_close(s);
+    if (p->pause_in_space) {
+        p->pause_in_space = false;
+        ox_stream_pause(s);
+        ox_posix_stop(p->loop);
+    }
 }
 
 static void peer_filled(struct ox_stream *s, size_t n)
@@ -261,6 +272,91 @@ static void test_posix_connect_cancel_ends_it(void **state)
     pair_end(&p);
 }
 
+static void test_posix_stream_may_be_paused_closed_or_aborted_when_asked_for_space(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 2; how++) {
+        struct pair p;
+        pair_start(&p);
+        p.server.pause_in_space = true;
+        write_counting(p.client.stream, 5000, 1);
+        rig_run(p.loop);
+        assert_int_equal(p.server.received, 1);
+        p.server.abort_in_space = how == 0;
+        p.server.close_in_space = how == 1;
+        ox_stream_resume(p.server.stream);
+        while (!p.client.closed || !p.server.closed)
+            rig_run(p.loop);
+        assert_int_equal(p.server.err, how == 0 ? OX_E_LIMIT : OX_OK);
+        assert_int_equal(p.server.received, 1);
+        pair_end(&p);
+    }
+}
+
+#define CROWD 30
+
+struct crowd {
+    struct ox_loop *loop;
+    struct pair clients[CROWD];
+    struct peer servers[CROWD];
+    size_t accepted;
+};
+
+static void crowd_accept(struct ox_listener *l, struct ox_stream *give_s)
+{
+    struct crowd *c = l->owner;
+    peer_adopt(&c->servers[c->accepted++], give_s);
+    ox_posix_stop(c->loop);
+}
+
+static size_t crowd_refused(const struct crowd *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < CROWD; i++)
+        n += c->clients[i].client.closed > 0;
+    return n;
+}
+
+// However many connect, files can be opened. The last test: it lowers the limit for good.
+static void test_posix_listener_leaves_descriptors_for_files(void **state)
+{
+    (void)state;
+    struct rlimit limit = {64, 64};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    struct crowd c = {.loop = ox_posix_loop_new(NULL)};
+    struct ox_listener *listener;
+    assert_int_equal(ox_net_listen(ox_posix_net(c.loop), "127.0.0.1", 0, &listener), OX_OK);
+    listener->accept = crowd_accept;
+    listener->owner = &c;
+    size_t refused = 0;
+    for (size_t i = 0; i < CROWD; i++) {
+        c.clients[i].loop = c.loop;
+        assert_int_equal(pair_connect(&c.clients[i], "127.0.0.1", listener->port), OX_OK);
+    }
+    while ((refused = crowd_refused(&c)) + c.accepted < CROWD)
+        rig_run(c.loop);
+    assert_true(refused > 0 && c.accepted > 0);
+    struct ox_file *file;
+    struct ox_op op;
+    uint64_t size;
+    ox_op_init(&op, c.loop, rig_op_done, "open");
+    ox_file_open(ox_posix_fs(c.loop), &op, OX_LANE_POOL, "/dev/null", OX_OPEN_READ, &file, &size);
+    assert_int_equal(rig_wait(&op), OX_OK);
+    ox_file_close(file);
+    for (size_t i = 0; i < CROWD; i++) {
+        if (c.clients[i].client.stream)
+            ox_stream_abort(c.clients[i].client.stream, OX_E_SHUTDOWN);
+        if (c.servers[i].stream)
+            ox_stream_abort(c.servers[i].stream, OX_E_SHUTDOWN);
+    }
+    for (size_t i = 0; i < CROWD; i++) {
+        while (c.clients[i].client.stream || c.servers[i].stream)
+            rig_run(c.loop);
+    }
+    ox_net_unlisten(listener);
+    ox_posix_loop_free(c.loop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +367,8 @@ int main(void)
         cmocka_unit_test(test_posix_listen_names_what_is_wrong),
         cmocka_unit_test(test_posix_connect_refused_and_by_name),
         cmocka_unit_test(test_posix_connect_cancel_ends_it),
+        cmocka_unit_test(test_posix_stream_may_be_paused_closed_or_aborted_when_asked_for_space),
+        cmocka_unit_test(test_posix_listener_leaves_descriptors_for_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 
 #define STREAM_PARTS_MAX 256 // parts of one writev
 #define STREAM_LINGER_NS OX_SEC
+#define STREAM_EAGER_BYTES 65536u // so much is not kept until the turn's end: the peer works on it meanwhile
 
 _Static_assert(sizeof(uv_buf_t) == sizeof(struct iovec), "libuv's buffers are iovecs on POSIX systems");
 
@@ -38,7 +39,8 @@ void posix_stream_kill(struct posix_stream *s, enum ox_err err)
     s->err = err;
     ox_timer_stop(&s->linger);
     ox_turn_end_cancel(s->stream.loop, &s->turn);
-    uv_close((uv_handle_t *)&s->tcp, stream_closed);
+    if (!s->asking)
+        uv_close((uv_handle_t *)&s->tcp, stream_closed);
 }
 
 // Where bytes go that nobody wants any more.
@@ -60,16 +62,35 @@ static void stream_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
         *buf = stream_scratch(s);
         return;
     }
+    s->asking = true;
     if (s->state == STREAM_OPEN)
         s->stream.events->space(&s->stream, &data, &len);
+    s->asking = false;
+    if (s->state != STREAM_OPEN || s->paused)
+        len = 0; // by its owner, just now
     *buf = uv_buf_init((char *)data, (unsigned)OX_MIN(len, (size_t)UINT32_MAX));
 }
 
+// Not while libuv asks for space: it would go on with a stream that is stopped. An answer of no space comes back as UV_ENOBUFS.
 static void stream_stop_reading(struct posix_stream *s)
 {
+    if (s->asking)
+        return;
     if (s->reading)
         uv_read_stop((uv_stream_t *)&s->tcp);
     s->reading = false;
+}
+
+// No space was given: the owner has none, or has paused or ended the stream when it was asked.
+static void stream_no_space(struct posix_stream *s)
+{
+    if (s->state == STREAM_DEAD) {
+        if (!uv_is_closing((uv_handle_t *)&s->tcp))
+            uv_close((uv_handle_t *)&s->tcp, stream_closed);
+        return;
+    }
+    s->paused = true;
+    stream_stop_reading(s);
 }
 
 static enum ox_err stream_read_error(ssize_t status)
@@ -81,15 +102,16 @@ static void stream_read(uv_stream_t *handle, ssize_t n, const uv_buf_t *buf)
 {
     (void)buf;
     struct posix_stream *s = stream_of_handle(handle);
+    if (n == UV_ENOBUFS) {
+        stream_no_space(s);
+        return;
+    }
     if (s->state == STREAM_DRAINING && n < 0)
         posix_stream_kill(s, OX_OK);
     if (s->state != STREAM_OPEN || n == 0)
         return;
     if (n > 0) {
         s->stream.events->filled(&s->stream, (size_t)n);
-    } else if (n == UV_ENOBUFS) {
-        s->paused = true;
-        stream_stop_reading(s);
     } else {
         posix_stream_kill(s, stream_read_error(n));
     }
@@ -180,6 +202,7 @@ static void stream_flush(struct posix_stream *s)
 {
     while (!s->writing && s->out.bytes && stream_write_some(s))
         ;
+    s->eager_at = s->out.bytes + STREAM_EAGER_BYTES;
     if (s->state == STREAM_DEAD)
         return;
     bool writable = ox_stream_drained(&s->stream, s->out.bytes);
@@ -198,12 +221,25 @@ static void stream_turn(struct ox_turn_hook *hook)
         stream_flush(s);
 }
 
+// Gives the kernel what it takes now; errors and what is left are the turn end's.
+static void stream_write_early(struct posix_stream *s)
+{
+    uv_buf_t bufs[STREAM_PARTS_MAX];
+    size_t parts = ox_outq_peek(&s->out, (struct iovec *)bufs, STREAM_PARTS_MAX);
+    int n = uv_try_write((uv_stream_t *)&s->tcp, bufs, (unsigned)parts);
+    if (n > 0)
+        ox_outq_consume(&s->out, (size_t)n);
+    s->eager_at = s->out.bytes + STREAM_EAGER_BYTES;
+}
+
 static void stream_write(struct ox_stream *stream, const struct ox_buf *bufs, size_t n)
 {
     struct posix_stream *s = stream_of(stream);
     if (s->state != STREAM_OPEN)
         return;
     ox_outq_add(&s->out, bufs, n);
+    if (s->out.bytes >= s->eager_at && !s->writing)
+        stream_write_early(s);
     ox_stream_queued(stream, s->out.bytes);
     ox_turn_end(stream->loop, &s->turn);
 }
@@ -253,6 +289,7 @@ struct posix_stream *posix_stream_new(struct ox_loop *loop)
     struct posix_stream *s = ox_malloc(sizeof(*s));
     ox_stream_init(&s->stream, &posix_stream_body, loop);
     s->turn.run = stream_turn;
+    s->eager_at = STREAM_EAGER_BYTES;
     ox_timer_init(&s->linger, loop, stream_lingered);
     OX_ASSERT(uv_tcp_init(&posix_of(loop)->uv, &s->tcp) == 0);
     s->tcp.data = s; // how the loop's end knows it from a listener

@@ -23,9 +23,11 @@ struct posix_stream {
     enum ox_err err;      // for `closed`
     bool told;            // the owner has had `closed`, or there is no owner
     bool paused, reading; // wanted, real
+    bool asking;          // the owner's `space` is running, inside libuv's read
     bool writing;         // `write` is pending with the first writing_bytes of the queue
     bool shutting;        // `shutdown` is pending
     size_t writing_bytes;
+    size_t eager_at;      // the queue is offered to the kernel before the turn's end when it holds so many bytes
     struct ox_outq out;
     struct ox_turn_hook turn;
     struct ox_timer linger;

@@ -227,7 +227,7 @@ static void compact_move_done(struct jrecord *r, enum ox_err err)
 static ox_step compact_entries_read(struct ox_seq *q)
 {
     struct compaction *c = compact_of(q);
-    if (q->err == OX_E_NO_LEDGER)
+    if (q->err == OX_E_NO_LEDGER || c->sl->deleted)
         return OX_GOTO(q, compact_next_run);
     if (q->err == OX_E_CORRUPT)
         c->seg->keep = true; // damage stays where it is, to be reported, not dropped

@@ -104,8 +104,9 @@ bool ox_batch_header_decode(const uint8_t *data, size_t len, uint32_t salt, uint
     return true;
 }
 
-void ox_segment_record_header_encode(uint8_t *p, uint32_t salt, const struct ox_segment_record *r, const struct ox_buf *parts, size_t n)
+void ox_segment_record_header_encode(uint8_t *p, uint32_t salt, const struct ox_segment_record *r, const struct ox_record_payload *payload)
 {
+    OX_ASSERT(payload->tail_len == 0 || payload->tail_len <= payload->parts[payload->count - 1].len);
     ox_put_le32(p + 4, r->length);
     ox_put_le64(p + 8, (uint64_t)r->type);
     ox_put_le64(p + 16, r->number);
@@ -113,8 +114,12 @@ void ox_segment_record_header_encode(uint8_t *p, uint32_t salt, const struct ox_
     ox_put_le64(p + 32, (uint64_t)r->entry);
     ox_put_le64(p + 40, r->arg);
     uint32_t crc = ox_crc32c(salt, p + 4, OX_RECORD_HEADER_BYTES - 4);
-    for (size_t i = 0; i < n; i++)
-        crc = ox_crc32c(crc, parts[i].data, parts[i].len);
+    for (size_t i = 0; i < payload->count; i++) {
+        size_t known = i + 1 == payload->count ? payload->tail_len : 0;
+        crc = ox_crc32c(crc, payload->parts[i].data, payload->parts[i].len - known);
+    }
+    if (payload->tail_len)
+        crc = ox_crc32c_join(crc, payload->tail_crc, payload->tail_len);
     ox_put_le32(p, crc);
 }
 

@@ -114,12 +114,10 @@ struct ox_run {
     uint64_t bytes;
 };
 
-// n rounded up to a multiple of 8.
 static inline uint32_t ox_align8(uint32_t n)
 {
     return (n + 7u) & ~7u;
 }
-// n rounded up to whole blocks.
 static inline uint64_t ox_align_block(uint64_t n)
 {
     return (n + OX_SEG_BLOCK - 1u) & ~(uint64_t)(OX_SEG_BLOCK - 1u);
@@ -135,8 +133,14 @@ enum ox_err ox_segment_header_decode(const uint8_t *p, size_t len, struct ox_seg
 void ox_batch_header_encode(uint8_t *p, uint32_t salt, const struct ox_batch_header *h);
 // True if a whole batch header of segment `number` stands at `offset` of the segment whose bytes are data..data+len and its sizes are possible.
 bool ox_batch_header_decode(const uint8_t *data, size_t len, uint32_t salt, uint64_t number, uint32_t offset, struct ox_batch_header *ret);
-// Fills 48 bytes; the payload is the bytes of the n parts.
-void ox_segment_record_header_encode(uint8_t *p, uint32_t salt, const struct ox_segment_record *r, const struct ox_buf *parts, size_t n);
+// What a record holds: the bytes of the parts, of which the last tail_len have been checked already and have the CRC-32C tail_crc.
+struct ox_record_payload {
+    const struct ox_buf *parts;
+    size_t count;
+    uint32_t tail_len, tail_crc;
+};
+// Fills 48 bytes.
+void ox_segment_record_header_encode(uint8_t *p, uint32_t salt, const struct ox_segment_record *r, const struct ox_record_payload *payload);
 // Checks the record at p, of which `avail` bytes may be read. Errors: CORRUPT.
 enum ox_err ox_segment_record_decode(const uint8_t *p, size_t avail, uint32_t salt, uint64_t number, struct ox_segment_record *ret) OX_CHECKED;
 // Fills 32 bytes; offset is the record's in the batch.

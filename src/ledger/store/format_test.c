@@ -36,7 +36,7 @@ static void test_record_refuses_every_flipped_bit(void **state)
     uint8_t bytes[64];
     struct ox_buf payload = ox_buf_static("payload!", 8);
     struct ox_segment_record r = {.type = OX_REC_ENTRY, .length = 8, .number = 3, .ledger = 4, .entry = 5, .arg = 6}, got;
-    ox_segment_record_header_encode(bytes, SALT, &r, &payload, 1);
+    ox_segment_record_header_encode(bytes, SALT, &r, &(struct ox_record_payload){.parts = &payload, .count = 1});
     memcpy(bytes + OX_RECORD_HEADER_BYTES, "payload!", 8);
     assert_int_equal(ox_segment_record_decode(bytes, 56, SALT, 3, &got), OX_OK);
     assert_int_equal(got.entry, 5);

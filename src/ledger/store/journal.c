@@ -10,9 +10,12 @@
 #include "base/crc32c.h"
 #include "ledger/store/store_int.h"
 
-#define JOURNAL_COPY_MAX 8192u       // payload parts up to this are copied, larger ones are written from where they are
+#define JOURNAL_COPY_MAX (256u << 10) // payload parts up to this are copied, larger ones are written from where they are
 #define JOURNAL_PARTS_MAX (OX_IOV_MAX - 8u)
-#define JOURNAL_SPARE_BYTES (1u << 20)
+#define JOURNAL_SPARE_BYTES (1u << 20) // a batch with more memory is not kept
+#define JOURNAL_SPARES_MAX 3u          // two in flight and one open
+#define JOURNAL_EAGER_PART 32u  // of the largest batch: with less in it a batch waits for more
+#define JOURNAL_EAGER_RATE 6u   // ... and with less than a batch's usual time is worth, in bytes per 10 ns
 
 // A stretch of the batch: outside memory, or `len` staged bytes from `at`.
 struct batch_part {
@@ -32,7 +35,7 @@ struct batch {
     struct ox_op op;
     uint64_t offset; // in the segment
     uint64_t bytes;  // so far
-    uint8_t *staged;
+    uint8_t *memory, *staged; // staged: the aligned part of memory
     size_t staged_len, staged_cap;
     struct batch_part *parts;
     size_t part_count, part_cap;
@@ -41,6 +44,7 @@ struct batch {
     struct iovec *iov;
     struct ox_journal_pos mark; // that its header carries
     uint64_t sequence;
+    uint64_t begun_ns;
     bool over, sync;
 };
 
@@ -54,35 +58,47 @@ static void journal_fail(struct store *s, enum ox_err err);
 void journal_init(struct store *s)
 {
     ox_list_init(&s->journal.batches);
+    ox_list_init(&s->journal.spares);
     s->journal.hook = (struct ox_turn_hook){.run = journal_ready};
     ox_timer_init(&s->journal.sync_timer, s->loop, journal_sync_fire);
 }
 
 static void batch_free(struct batch *b)
 {
-    ox_free(b->staged);
+    ox_free(b->memory);
     ox_free(b->parts);
     ox_free(b->items);
     ox_free(b->iov);
     ox_free(b);
 }
 
-// Keeps one batch's memory for the next.
+// Keeps a batch's memory for a later one.
 static void batch_retire(struct store *s, struct batch *b)
 {
-    if (s->journal.spare || b->staged_cap > JOURNAL_SPARE_BYTES) {
+    if (s->journal.spares.count >= JOURNAL_SPARES_MAX || b->staged_cap > JOURNAL_SPARE_BYTES)
         batch_free(b);
-        return;
-    }
-    s->journal.spare = b;
+    else
+        ox_list_push_back(&s->journal.spares, &b->link);
+}
+
+// Aligned, so that a batch without outside parts can be written past the page cache.
+static void batch_grow(struct batch *b, size_t len)
+{
+    size_t cap = OX_MAX(b->staged_cap * 2, OX_MAX(len, (size_t)65536));
+    uint8_t *memory = ox_malloc_raw(cap + OX_DIRECT_ALIGN);
+    uint8_t *staged = memory + (OX_DIRECT_ALIGN - (uintptr_t)memory % OX_DIRECT_ALIGN) % OX_DIRECT_ALIGN;
+    if (b->staged_len)
+        memcpy(staged, b->staged, b->staged_len);
+    ox_free(b->memory);
+    b->memory = memory;
+    b->staged = staged;
+    b->staged_cap = cap;
 }
 
 static uint8_t *batch_stage(struct batch *b, size_t len)
 {
-    if (b->staged_len + len > b->staged_cap) {
-        b->staged_cap = OX_MAX(b->staged_cap * 2, OX_MAX(b->staged_len + len, (size_t)65536));
-        b->staged = ox_realloc(b->staged, b->staged_cap, 1);
-    }
+    if (b->staged_len + len > b->staged_cap)
+        batch_grow(b, b->staged_len + len);
     uint8_t *p = b->staged + b->staged_len;
     b->staged_len += len;
     b->bytes += len;
@@ -114,10 +130,8 @@ static void batch_cut_staged(struct batch *b)
 
 static struct batch *batch_new(struct store *s, struct tail *t)
 {
-    struct batch *b = s->journal.spare;
-    s->journal.spare = NULL;
-    if (!b)
-        b = ox_malloc(sizeof *b);
+    struct ox_link *spare = ox_list_pop_front(&s->journal.spares);
+    struct batch *b = spare ? CONTAINER_OF(spare, struct batch, link) : ox_malloc(sizeof *b);
     b->store = s;
     b->tail = t;
     b->offset = t->planned;
@@ -140,22 +154,23 @@ static struct batch_item *batch_item_add(struct batch *b)
     return item;
 }
 
-static struct batch_item *batch_encode(struct batch *b, const struct ox_segment_record *record, const struct ox_buf *parts, size_t n)
+static struct batch_item *batch_encode(struct batch *b, const struct ox_segment_record *record, const struct ox_record_payload *payload)
 {
     struct batch_item *item = batch_item_add(b);
     item->record = *record;
     item->offset = (uint32_t)b->bytes;
-    ox_segment_record_header_encode(batch_stage(b, OX_RECORD_HEADER_BYTES), b->store->salt, record, parts, n);
-    for (size_t i = 0; i < n; i++) {
-        if (parts[i].len == 0)
+    ox_segment_record_header_encode(batch_stage(b, OX_RECORD_HEADER_BYTES), b->store->salt, record, payload);
+    for (size_t i = 0; i < payload->count; i++) {
+        const struct ox_buf *part = &payload->parts[i];
+        if (part->len == 0)
             continue;
-        if (parts[i].len <= JOURNAL_COPY_MAX) {
-            memcpy(batch_stage(b, parts[i].len), parts[i].data, parts[i].len);
+        if (part->len <= JOURNAL_COPY_MAX) {
+            memcpy(batch_stage(b, part->len), part->data, part->len);
             continue;
         }
         batch_cut_staged(b);
-        batch_part_add(b, parts[i].data, 0, parts[i].len);
-        b->bytes += parts[i].len;
+        batch_part_add(b, part->data, 0, part->len);
+        b->bytes += part->len;
     }
     size_t pad = (size_t)(ox_align8((uint32_t)b->bytes) - b->bytes);
     if (pad)
@@ -210,10 +225,19 @@ static int batch_iov(struct batch *b)
 
 // Writing.
 
+// The time of a batch alone: not that in which it stood behind another.
+static void journal_time(struct journal *j, const struct batch *b, uint64_t now_ns)
+{
+    uint64_t took_ns = now_ns - OX_MAX(b->begun_ns, j->over_ns);
+    j->over_ns = now_ns;
+    j->usual_ns = (j->usual_ns * 7 + took_ns) / 8;
+}
+
 static void batch_done(struct ox_op *op)
 {
     struct batch *b = CONTAINER_OF(op, struct batch, op);
     b->over = true;
+    journal_time(&b->store->journal, b, ox_now_ns(op->loop));
     journal_settle(b->store);
 }
 
@@ -228,6 +252,7 @@ static void journal_submit(struct store *s, struct batch *b)
     b->sync = s->cfg.sync == OX_STORE_SYNC || j->sync_due;
     j->sync_due = false;
     j->in_flight++;
+    b->begun_ns = ox_now_ns(s->loop);
     OX_CRASHPOINT(s->loop, "store.batch.before_write");
     int parts = batch_iov(b);
     ox_op_init(&b->op, s->loop, batch_done, "journal batch");
@@ -243,6 +268,7 @@ static void journal_submit_sync(struct store *s, struct tail *t)
     OX_ASSERT(!j->open);
     struct batch *b = batch_new(s, t);
     b->bytes = 0;
+    b->begun_ns = ox_now_ns(s->loop);
     t->writes++;
     b->sync = true;
     j->in_flight++;
@@ -271,13 +297,26 @@ static enum journal_room journal_segment_room(struct store *s, enum ox_segment_r
     uint64_t limit = t->capacity - kept; // without a next segment, closes and deletes must still find room
     uint64_t end = t->planned + bytes;
     if (end <= limit)
-        return end <= t->zeroed || !t->filling ? ROOM_YES : ROOM_LATER;
+        return end <= t->zeroed || !t->zeroing ? ROOM_YES : ROOM_LATER;
     if (s->next && s->tails.count < STORE_TAILS_MAX)
         return ROOM_NEVER; // in this segment
-    if (last)
+    bool never = last || (s->next && s->stuck) || (s->closing && !s->next && !prepare_active(s)); // a closing store makes no more segments
+    if (never)
         return ROOM_NEVER;
     prepare_want(s);
     return ROOM_LATER;
+}
+
+uint64_t journal_end(const struct store *s, const struct tail *t)
+{
+    const struct batch *open = s->journal.open;
+    return open && open->tail == t ? open->offset + batch_bytes_with(open, 0) : t->planned;
+}
+
+// Why ROOM_NEVER.
+static enum ox_err journal_no_room(const struct store *s)
+{
+    return s->closing ? OX_E_SHUTDOWN : OX_E_NO_SPACE;
 }
 
 static void journal_next_segment(struct store *s)
@@ -328,7 +367,7 @@ static enum ox_err journal_encode_append(struct store *s, struct ox_append *a)
     if (room == ROOM_LATER)
         return OX_E_BUSY;
     if (room == ROOM_NEVER) {
-        sl->append_err = err == OX_OK ? OX_E_NO_SPACE : err;
+        sl->append_err = err == OX_OK ? journal_no_room(s) : err;
         journal_fail_item(s, a, NULL, sl->append_err);
         return OX_OK;
     }
@@ -343,7 +382,8 @@ static enum ox_err journal_encode_append(struct store *s, struct ox_append *a)
         .entry = a->entry,
         .arg = sl->encoded_length,
     };
-    batch_encode(s->journal.open, &r, a->parts, a->part_count)->append = a;
+    struct ox_record_payload payload = {a->parts, a->part_count, a->tail_len, a->tail_crc};
+    batch_encode(s->journal.open, &r, &payload)->append = a;
     return OX_OK;
 }
 
@@ -353,7 +393,7 @@ static enum ox_err journal_encode_record(struct store *s, struct jrecord *r)
     if (room == ROOM_LATER)
         return OX_E_BUSY;
     if (room == ROOM_NEVER) {
-        r->done(r, OX_E_NO_SPACE);
+        r->done(r, journal_no_room(s));
         return OX_OK;
     }
     if (r->sl && r->type == OX_REC_CLOSE) {
@@ -368,8 +408,21 @@ static enum ox_err journal_encode_record(struct store *s, struct jrecord *r)
         .entry = r->entry,
         .arg = r->arg,
     };
-    batch_encode(s->journal.open, &record, &r->payload, 1)->jrecord = r;
+    struct ox_record_payload payload = {.parts = &r->payload, .count = 1};
+    batch_encode(s->journal.open, &record, &payload)->jrecord = r;
     return OX_OK;
+}
+
+// A batch that is large enough goes out although more may come: its senders are answered while the rest is still being read and written. Where a write takes
+// long whatever its size, that is large.
+static void journal_eager(struct store *s)
+{
+    struct journal *j = &s->journal;
+    if (!j->open || j->in_flight >= 2)
+        return;
+    uint64_t enough = OX_MAX(s->cfg.batch_bytes_max / JOURNAL_EAGER_PART, j->usual_ns * JOURNAL_EAGER_RATE / 10);
+    if (j->open->bytes >= enough)
+        journal_submit(s, j->open);
 }
 
 // Encodes what waits, as far as there is room.
@@ -380,7 +433,7 @@ static void journal_fill(struct store *s)
         return; // from inside an owner's done
     j->filling = true;
     while (j->waiting_count > 0 && !s->failed && tail_current(s)) {
-        struct journal_waiting w = j->waiting[j->waiting_head++ % j->waiting_cap];
+        struct journal_waiting w = j->waiting[j->waiting_head++ & (j->waiting_cap - 1)];
         j->waiting_count--;
         enum ox_err err = w.append ? journal_encode_append(s, w.append) : journal_encode_record(s, w.record);
         if (err == OX_E_BUSY) {
@@ -388,6 +441,7 @@ static void journal_fill(struct store *s)
             j->waiting_count++;
             break;
         }
+        journal_eager(s);
     }
     j->filling = false;
 }
@@ -399,13 +453,13 @@ static void journal_wait(struct store *s, struct ox_append *a, struct jrecord *r
         size_t cap = j->waiting_cap ? j->waiting_cap * 2 : 64;
         struct journal_waiting *grown = ox_calloc(cap, sizeof *grown);
         for (size_t i = 0; i < j->waiting_count; i++)
-            grown[i] = j->waiting[(j->waiting_head + i) % j->waiting_cap];
+            grown[i] = j->waiting[(j->waiting_head + i) & (j->waiting_cap - 1)];
         ox_free(j->waiting);
         j->waiting = grown;
         j->waiting_cap = cap;
         j->waiting_head = 0;
     }
-    j->waiting[(j->waiting_head + j->waiting_count++) % j->waiting_cap] = (struct journal_waiting){a, r};
+    j->waiting[(j->waiting_head + j->waiting_count++) & (j->waiting_cap - 1)] = (struct journal_waiting){a, r};
 }
 
 // A segment that is being sealed is synced with its footer.
@@ -529,7 +583,7 @@ static void journal_fail(struct store *s, enum ox_err err)
         batch_free(b);
     }
     while (j->waiting_count > 0) {
-        struct journal_waiting w = j->waiting[j->waiting_head++ % j->waiting_cap];
+        struct journal_waiting w = j->waiting[j->waiting_head++ & (j->waiting_cap - 1)];
         j->waiting_count--;
         journal_fail_item(s, w.append, w.record, answer);
     }
@@ -579,8 +633,8 @@ void journal_fini(struct store *s)
     OX_ASSERT(journal_idle(s) && ox_list_empty(&j->batches));
     ox_turn_end_cancel(s->loop, &j->hook);
     ox_timer_stop(&j->sync_timer);
-    if (j->spare)
-        batch_free(j->spare);
+    for (struct ox_link *link; (link = ox_list_pop_front(&j->spares));)
+        batch_free(CONTAINER_OF(link, struct batch, link));
     ox_free(j->waiting);
 }
 
@@ -615,8 +669,9 @@ void journal_write_cut(struct store *s, struct ox_op *op, const struct journal_c
     for (size_t i = 0; i < count; i++) {
         struct ox_segment_record r = records[i].record;
         r.number = b->tail->seg->number;
-        struct ox_buf payload = ox_buf_static(records[i].payload, r.length);
-        batch_encode(b, &r, &payload, 1);
+        struct ox_buf bytes = ox_buf_static(records[i].payload, r.length);
+        struct ox_record_payload payload = {.parts = &bytes, .count = 1};
+        batch_encode(b, &r, &payload);
         ret_offsets[i] = (uint32_t)b->offset + b->items[i].offset;
     }
     batch_seal(b, OX_BATCH_CUT);

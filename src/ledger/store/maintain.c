@@ -330,6 +330,7 @@ static void maintain_done(struct ox_seq *q, enum ox_err err)
         w->seg->pins--;
     maintain_work_free(w);
     s->work = NULL;
+    s->stuck = err != OX_OK;
     if (err != OX_OK && !s->loop->dead) {
         ox_warn(s->log, "store.maintenance.failed", "place=%s step=%s error=%s", s->place.name, q->step, ox_err_name(err));
         ox_timer_start(&s->maintain_timer, STORE_RETRY_NS);

@@ -1,6 +1,7 @@
-// prepare.c - makes the next segment ready before the current one is full: an emptied file is taken again, or a new one is filled with zeros in small steps.
+// prepare.c - makes the next segment ready before the current one is full: an emptied file is taken again, or a new one is reserved and filled with zeros.
 //
-// Order: file, first zeros, header (synced), rename to its number, directory synced; from then on it may be used while the rest is filled ahead of the journal.
+// Order: file, space, header (synced), rename to its number, directory synced; from then on it may be used. Zeros are written ahead of the journal in small
+// steps, because a sync behind a small write into space that was only reserved costs more; large batches gain nothing from them.
 #include "base/assert.h"
 #include "ledger/store/store_int.h"
 
@@ -8,15 +9,18 @@ static ox_step prepare_space(struct ox_seq *q);
 static ox_step prepare_spaced(struct ox_seq *q);
 static ox_step prepare_open(struct ox_seq *q);
 static ox_step prepare_opened(struct ox_seq *q);
-static ox_step prepare_zeroed_first(struct ox_seq *q);
+static ox_step prepare_reserved(struct ox_seq *q);
 static ox_step prepare_header(struct ox_seq *q);
 static ox_step prepare_headed(struct ox_seq *q);
 static ox_step prepare_renamed(struct ox_seq *q);
 static ox_step prepare_listed(struct ox_seq *q);
 static ox_step prepare_ready(struct ox_seq *q);
 static ox_step prepare_fill(struct ox_seq *q);
+static ox_step prepare_pause(struct ox_seq *q);
 static ox_step prepare_filled(struct ox_seq *q);
 static ox_step prepare_synced(struct ox_seq *q);
+static ox_step prepare_undo(struct ox_seq *q);
+static ox_step prepare_undone(struct ox_seq *q);
 static void prepare_done(struct ox_seq *q, enum ox_err err);
 
 static struct store *prepare_store(struct ox_seq *q)
@@ -31,9 +35,23 @@ static void prepare_retry(struct ox_timer *t)
     store_woken(s);
 }
 
+static void prepare_paused(struct ox_timer *t)
+{
+    ox_seq_resume(&CONTAINER_OF(t, struct store, fill_timer)->prepare, OX_OK);
+}
+
 void prepare_init(struct store *s)
 {
+    ox_timer_init(&s->fill_timer, s->loop, prepare_paused);
     ox_timer_init(&s->prepare_timer, s->loop, prepare_retry);
+}
+
+void prepare_hurry(struct store *s)
+{
+    if (!ox_timer_started(&s->fill_timer))
+        return;
+    ox_timer_stop(&s->fill_timer);
+    ox_seq_resume(&s->prepare, OX_OK);
 }
 
 bool prepare_active(const struct store *s)
@@ -43,6 +61,8 @@ bool prepare_active(const struct store *s)
 
 void prepare_want(struct store *s)
 {
+    if (!s->next)
+        prepare_hurry(s);
     if (s->next || s->prepare.active || s->closing || s->failed || s->loop->dead || ox_timer_started(&s->prepare_timer))
         return;
     ox_seq_start(&s->prepare, s->loop, "prepare segment", prepare_space, prepare_done);
@@ -51,6 +71,7 @@ void prepare_want(struct store *s)
 static ox_step prepare_space(struct ox_seq *q)
 {
     struct store *s = prepare_store(q);
+    s->prepare_bytes = s->cfg.segment_bytes;
     if (s->spare_count > 0)
         return OX_GOTO(q, prepare_open);
     ox_seq_bind(q, &s->prepare_op, "free space");
@@ -65,9 +86,13 @@ static ox_step prepare_spaced(struct ox_seq *q)
         return OX_FINISH(q, q->err);
     s->space = s->space_new;
     uint64_t reserve = s->current_needed ? 0 : s->cfg.reserve_bytes;
-    if (s->space.available < reserve + s->cfg.segment_bytes)
+    if (s->space.available >= reserve + s->cfg.segment_bytes)
+        return OX_GOTO(q, prepare_open);
+    if (!s->current_needed)
         return OX_FINISH(q, OX_E_NO_SPACE);
-    return OX_GOTO(q, prepare_open);
+    // A store that cannot start can never be emptied: a small first segment, with as much left for footers and the table.
+    s->prepare_bytes = OX_MIN(s->space.available / 2, s->cfg.segment_bytes) / OX_SEG_BLOCK * OX_SEG_BLOCK;
+    return s->prepare_bytes >= STORE_SMALL_BYTES ? OX_GOTO(q, prepare_open) : OX_FINISH(q, OX_E_NO_SPACE);
 }
 
 static ox_step prepare_open(struct ox_seq *q)
@@ -76,6 +101,8 @@ static ox_step prepare_open(struct ox_seq *q)
     struct segment *seg = segment_new(s, s->last_number + 1, SEGMENT_READY);
     s->preparing = tail_new(seg);
     segment_pin(s, seg);
+    s->fill_batches = s->m_batches.value;
+    s->fill_bytes = s->m_batch_bytes.value;
     s->prepare_fresh = s->spare_count == 0;
     s->prepare_path = s->prepare_fresh ? segment_spare_path(s, seg->number) : s->spares[--s->spare_count];
     ox_seq_bind(q, &s->prepare_op, "open file");
@@ -87,27 +114,50 @@ static ox_step prepare_opened(struct ox_seq *q)
 {
     struct store *s = prepare_store(q);
     if (q->err != OX_OK)
-        return OX_FINISH(q, q->err);
+        return prepare_undo(q);
     s->open_files++;
     OX_CRASHPOINT(s->loop, "store.segment.created");
     struct tail *t = s->preparing;
-    bool whole = s->prepare_size >= s->cfg.segment_bytes;
-    t->capacity = s->cfg.segment_bytes;
-    t->zeroed = whole ? t->capacity : OX_MIN(t->capacity, STORE_ZERO_STEP);
-    t->filling = t->zeroed < t->capacity;
+    bool whole = s->prepare_size >= s->prepare_bytes;
+    t->capacity = s->prepare_bytes;
+    t->zeroed = whole ? t->capacity : OX_SEG_BLOCK;
+    t->filling = !whole;
     t->seg->file_bytes = OX_MAX(s->prepare_size, t->capacity);
     if (whole)
         return OX_GOTO(q, prepare_header);
-    ox_seq_bind(q, &s->prepare_op, "first zeros");
-    ox_file_zero(t->seg->file, &s->prepare_op, 0, t->zeroed);
-    return OX_WAIT(q, prepare_zeroed_first);
+    ox_seq_bind(q, &s->prepare_op, "reserve space");
+    ox_file_reserve(t->seg->file, &s->prepare_op, t->capacity);
+    return OX_WAIT(q, prepare_reserved);
 }
 
-static ox_step prepare_zeroed_first(struct ox_seq *q)
+// The file is no segment: a new one goes, an emptied one is a spare again, by the name that it has now.
+static ox_step prepare_undo(struct ox_seq *q)
+{
+    struct store *s = prepare_store(q);
+    s->prepare_err = q->err;
+    if (s->loop->dead)
+        return OX_FINISH(q, q->err);
+    if (!s->prepare_fresh) {
+        s->spares = ox_realloc(s->spares, s->spare_count + 1, sizeof(char *));
+        s->spares[s->spare_count++] = s->prepare_path;
+        s->prepare_path = NULL;
+        return OX_FINISH(q, q->err);
+    }
+    ox_seq_bind(q, &s->prepare_op, "remove file");
+    ox_fs_unlink(s->fs, &s->prepare_op, s->prepare_path);
+    return OX_WAIT(q, prepare_undone);
+}
+
+static ox_step prepare_undone(struct ox_seq *q)
+{
+    return OX_FINISH(q, prepare_store(q)->prepare_err);
+}
+
+static ox_step prepare_reserved(struct ox_seq *q)
 {
     if (q->err != OX_OK)
-        return OX_FINISH(q, q->err);
-    OX_CRASHPOINT(q->loop, "store.segment.zeroed");
+        return prepare_undo(q);
+    OX_CRASHPOINT(q->loop, "store.segment.reserved");
     return OX_GOTO(q, prepare_header);
 }
 
@@ -132,7 +182,7 @@ static ox_step prepare_headed(struct ox_seq *q)
     ox_free(s->prepare_block);
     s->prepare_block = NULL;
     if (q->err != OX_OK)
-        return OX_FINISH(q, q->err);
+        return prepare_undo(q);
     OX_CRASHPOINT(s->loop, "store.segment.header_written");
     OX_CLEANUP(ox_free_ptr) char *to = segment_path(s, s->preparing->seg->number);
     ox_seq_bind(q, &s->prepare_op, "rename file");
@@ -144,7 +194,9 @@ static ox_step prepare_renamed(struct ox_seq *q)
 {
     struct store *s = prepare_store(q);
     if (q->err != OX_OK)
-        return OX_FINISH(q, q->err);
+        return prepare_undo(q);
+    ox_free(s->prepare_path);
+    s->prepare_path = segment_path(s, s->preparing->seg->number);
     OX_CRASHPOINT(s->loop, "store.segment.renamed");
     ox_seq_bind(q, &s->prepare_op, "sync directory");
     ox_fs_sync_dir(s->fs, &s->prepare_op, s->dir);
@@ -155,49 +207,80 @@ static ox_step prepare_listed(struct ox_seq *q)
 {
     struct store *s = prepare_store(q);
     if (q->err != OX_OK)
-        return OX_FINISH(q, q->err);
+        return prepare_undo(q);
     OX_CRASHPOINT(s->loop, "store.segment.listed");
-    OX_CLEANUP(ox_free_ptr) char *path = segment_path(s, s->preparing->seg->number);
     ox_seq_bind(q, &s->prepare_op, "open for the journal");
-    ox_file_open(s->fs, &s->prepare_op, OX_LANE_JOURNAL, path, OX_OPEN_WRITE, &s->preparing->journal_file, &s->prepare_size);
+    ox_file_open(s->fs, &s->prepare_op, OX_LANE_JOURNAL, s->prepare_path, OX_OPEN_WRITE | OX_OPEN_DIRECT, &s->preparing->journal_file, &s->prepare_size);
     return OX_WAIT(q, prepare_ready);
 }
 
-// The segment may be used from here on; zero-filling stays ahead of the journal.
+// The segment may be used from here on.
 static ox_step prepare_ready(struct ox_seq *q)
 {
     struct store *s = prepare_store(q);
     struct tail *t = s->preparing;
     if (q->err != OX_OK)
-        return OX_FINISH(q, q->err);
+        return prepare_undo(q);
     s->full = false;
     s->m_full.value = 0;
     s->next = t;
     store_woken(s);
-    return OX_GOTO(q, prepare_fill);
+    return t->filling ? OX_GOTO(q, prepare_pause) : OX_FINISH(q, OX_OK);
+}
+
+// Nothing to fill any more, or the next segment's turn has come.
+static bool prepare_is_filled(const struct store *s)
+{
+    const struct tail *t = s->preparing;
+    enum segment_state state = t->seg->state;
+    bool late = state == SEGMENT_SEALING || (state == SEGMENT_CURRENT && t->planned * 2 > t->capacity);
+    return t->zeroed >= t->capacity || late || s->closing;
+}
+
+// Up to the next whole step.
+static uint64_t prepare_step_bytes(const struct tail *t)
+{
+    return OX_MIN(t->capacity - t->zeroed, STORE_ZERO_STEP - t->zeroed % STORE_ZERO_STEP);
 }
 
 static ox_step prepare_fill(struct ox_seq *q)
 {
     struct store *s = prepare_store(q);
     struct tail *t = s->preparing;
-    if (t->zeroed >= t->capacity || s->closing)
+    t->zeroed = OX_MAX(t->zeroed, journal_end(s, t));
+    if (prepare_is_filled(s))
         return OX_FINISH(q, OX_OK);
+    t->zeroing = true;
     ox_seq_bind(q, &s->prepare_op, "zeros");
-    ox_file_zero(t->seg->file, &s->prepare_op, t->zeroed, OX_MIN(t->capacity - t->zeroed, STORE_ZERO_STEP));
+    ox_file_zero(t->seg->file, &s->prepare_op, t->zeroed, prepare_step_bytes(t));
     return OX_WAIT(q, prepare_filled);
+}
+
+// Full speed, but between small batches only a step now and then, and none while batches are large.
+static ox_step prepare_pause(struct ox_seq *q)
+{
+    struct store *s = prepare_store(q);
+    int64_t batches = s->m_batches.value - s->fill_batches, bytes = s->m_batch_bytes.value - s->fill_bytes;
+    bool small = bytes <= batches * (int64_t)STORE_ZERO_SMALL, large = bytes >= batches * (int64_t)STORE_ZERO_WORTH;
+    s->fill_batches += batches;
+    s->fill_bytes += bytes;
+    if (batches == 0 || (!small && !large) || prepare_is_filled(s))
+        return OX_GOTO(q, prepare_fill);
+    ox_timer_start(&s->fill_timer, large ? STORE_ZERO_LOOK_NS : STORE_ZERO_PAUSE_NS);
+    return OX_WAIT(q, large ? prepare_pause : prepare_fill);
 }
 
 static ox_step prepare_filled(struct ox_seq *q)
 {
     struct store *s = prepare_store(q);
     struct tail *t = s->preparing;
+    t->zeroing = false;
     if (q->err != OX_OK)
         return OX_FINISH(q, q->err);
-    t->zeroed = OX_MIN(t->zeroed + STORE_ZERO_STEP, t->capacity);
-    journal_pump(s);
-    if (t->zeroed < t->capacity && t->zeroed % (8 * STORE_ZERO_STEP) != 0)
-        return OX_GOTO(q, prepare_fill);
+    t->zeroed += prepare_step_bytes(t);
+    store_woken(s);
+    if (t->zeroed < t->capacity && t->zeroed % (STORE_ZERO_SYNC * STORE_ZERO_STEP) != 0)
+        return OX_GOTO(q, prepare_pause);
     ox_seq_bind(q, &s->prepare_op, "sync zeros");
     ox_file_sync(t->seg->file, &s->prepare_op);
     return OX_WAIT(q, prepare_synced);
@@ -207,10 +290,10 @@ static ox_step prepare_synced(struct ox_seq *q)
 {
     if (q->err != OX_OK)
         return OX_FINISH(q, q->err);
-    return OX_GOTO(q, prepare_fill);
+    return OX_GOTO(q, prepare_pause);
 }
 
-// Before it was ready: the file is left as a spare name for the next start, and forgotten here.
+// It did not become ready: it is forgotten here; what became of its file, prepare_undo has seen to.
 static void prepare_drop(struct store *s)
 {
     struct tail *t = s->preparing;
@@ -229,8 +312,8 @@ static void prepare_done(struct ox_seq *q, enum ox_err err)
     ox_free(s->prepare_path);
     s->prepare_path = NULL;
     if (ready) {
-        if (t->filling && t->zeroed < t->capacity)
-            t->capacity = t->zeroed; // what was not filled is not used
+        if (err != OX_OK)
+            t->capacity = OX_MIN(t->capacity, OX_MAX(t->zeroed, journal_end(s, t))); // what could not be filled is not used
         t->filling = false;
         segment_unpin(s, t->seg);
     } else if (t) {
@@ -239,10 +322,11 @@ static void prepare_done(struct ox_seq *q, enum ox_err err)
         s->preparing = NULL;
     }
     if (err != OX_OK && !s->loop->dead && !s->closing) {
+        if (!s->full) // said once, then tried again every second
+            ox_warn(s->log, "store.segment.not_made", "place=%s error=%s available=%llu reserve=%llu", s->place.name, ox_err_name(err),
+                    (unsigned long long)s->space.available, (unsigned long long)s->cfg.reserve_bytes);
         s->full = !s->next;
         s->m_full.value = s->full;
-        ox_warn(s->log, "store.segment.not_made", "place=%s error=%s available=%llu reserve=%llu", s->place.name, ox_err_name(err),
-                (unsigned long long)s->space.available, (unsigned long long)s->cfg.reserve_bytes);
         ox_timer_start(&s->prepare_timer, STORE_RETRY_NS);
     }
     store_woken(s);

@@ -20,6 +20,10 @@ struct replay {
     bool unused; // prepared, or half recycled: its header names another segment, or it holds nothing
     struct tail *tail;
 };
+// What a CUT batch has made void: from its mark up to itself.
+struct replay_cut {
+    struct ox_journal_pos from, to;
+};
 struct store_opening {
     struct ox_seq seq;
     struct ox_op op;
@@ -35,6 +39,8 @@ struct store_opening {
     size_t replay_count, replay_index;
     struct ox_journal_pos mark;
     uint64_t sequence;     // the largest seen
+    struct replay_cut *cuts;
+    size_t cut_count;
     struct journal_copy *copies;
     size_t copy_count;
     uint64_t copy_bytes;
@@ -345,6 +351,41 @@ static uint32_t open_durable(const struct store_opening *o, const struct replay 
     return (uint32_t)OX_MIN(durable, (uint64_t)UINT32_MAX);
 }
 
+// True if a mark in a later segment says that all of this one was durable.
+static bool open_all_durable(const struct store_opening *o, const struct replay *r)
+{
+    for (const struct replay *later = r + 1; later < o->replays + o->replay_count; later++) {
+        for (size_t i = 0; i < later->scan.batch_count; i++) {
+            if (!later->scan.batches[i].salvaged && later->scan.batches[i].mark.segment > r->number)
+                return true;
+        }
+    }
+    return false;
+}
+
+// True if batches are missing at the end of a segment that was durable as a whole, though no mark may name that end: the next segment goes on behind a gap.
+static bool open_lacks_end(const struct store_opening *o, const struct replay *r)
+{
+    const struct replay *next = r + 1, *end = o->replays + o->replay_count;
+    while (next < end && next->scan.batch_count == 0)
+        next++;
+    if (next == end || r->scan.sealed || r->scan.batch_count == 0)
+        return false;
+    const struct ox_scan_batch *last = &r->scan.batches[r->scan.batch_count - 1], *first = &next->scan.batches[0];
+    if (last->salvaged || first->salvaged || (first->flags & OX_BATCH_CUT))
+        return false;
+    return last->sequence + 1 < first->sequence && open_all_durable(o, r);
+}
+
+static void open_scan(const struct store_opening *o, struct replay *r)
+{
+    ox_scan_segment(r->bytes, r->got, o->store->salt, r->number, open_durable(o, r), &r->scan);
+    if (!open_lacks_end(o, r))
+        return;
+    ox_scan_fini(&r->scan);
+    ox_scan_segment(r->bytes, r->got, o->store->salt, r->number, (uint32_t)OX_MIN(r->got, (size_t)UINT32_MAX), &r->scan);
+}
+
 static enum ox_err open_check_header(struct store_opening *o, struct replay *r)
 {
     struct ox_segment_header h;
@@ -360,6 +401,16 @@ static enum ox_err open_check_header(struct store_opening *o, struct replay *r)
     return err;
 }
 
+// True if custom metadata is still to be read.
+static bool open_has_creates(const struct ox_scan *scan)
+{
+    for (size_t i = 0; i < scan->record_count; i++) {
+        if (scan->records[i].record.type == OX_REC_CREATE)
+            return true;
+    }
+    return false;
+}
+
 static ox_step open_replay_scan(struct ox_seq *q)
 {
     struct store_opening *o = opening_of(q);
@@ -368,13 +419,12 @@ static ox_step open_replay_scan(struct ox_seq *q)
     if (err != OX_OK)
         return OX_FINISH(q, err);
     if (!r->unused)
-        ox_scan_segment(r->bytes, r->got, o->store->salt, r->number, open_durable(o, r), &r->scan);
+        open_scan(o, r);
     r->unused = r->unused || (r->scan.batch_count == 0 && !r->scan.sealed);
     open_marks(o, r);
     struct ox_journal_pos end = {r->number, r->scan.end};
     if (r->unused || ox_journal_pos_cmp(end, o->mark) <= 0) {
-        bool custom = r->scan.record_count > 0; // custom metadata is still to be read
-        if (!custom) {
+        if (!open_has_creates(&r->scan)) {
             ox_free(r->bytes);
             r->bytes = NULL;
         }
@@ -382,18 +432,23 @@ static ox_step open_replay_scan(struct ox_seq *q)
     return OX_GOTO(q, open_replay);
 }
 
-// What a CUT batch has made void: mark..batch.
+static void open_find_cuts(struct store_opening *o, const struct ox_scan *scan)
+{
+    for (size_t k = 0; k < scan->batch_count; k++) {
+        const struct ox_scan_batch *b = &scan->batches[k];
+        struct ox_journal_pos end = {scan->number, (uint64_t)b->offset + b->bytes}, own = {scan->number, b->offset};
+        if (b->salvaged || !(b->flags & OX_BATCH_CUT) || !(b->intact || ox_journal_pos_cmp(end, o->mark) <= 0))
+            continue;
+        o->cuts = ox_realloc(o->cuts, o->cut_count + 1, sizeof *o->cuts);
+        o->cuts[o->cut_count++] = (struct replay_cut){b->mark, own};
+    }
+}
+
 static bool open_void(const struct store_opening *o, struct ox_journal_pos at)
 {
-    for (size_t i = 0; i < o->replay_count; i++) {
-        const struct ox_scan *scan = &o->replays[i].scan;
-        for (size_t k = 0; k < scan->batch_count; k++) {
-            const struct ox_scan_batch *b = &scan->batches[k];
-            struct ox_journal_pos end = {scan->number, (uint64_t)b->offset + b->bytes}, own = {scan->number, b->offset};
-            bool counts = !b->salvaged && (b->flags & OX_BATCH_CUT) && (b->intact || ox_journal_pos_cmp(end, o->mark) <= 0);
-            if (counts && ox_journal_pos_cmp(at, b->mark) >= 0 && ox_journal_pos_cmp(at, own) < 0)
-                return true;
-        }
+    for (size_t i = 0; i < o->cut_count; i++) {
+        if (ox_journal_pos_cmp(at, o->cuts[i].from) >= 0 && ox_journal_pos_cmp(at, o->cuts[i].to) < 0)
+            return true;
     }
     return false;
 }
@@ -410,6 +465,8 @@ static void open_sort_batches(struct store_opening *o)
 {
     uint64_t before = o->store->meta.sequence;
     bool known = true, over = false;
+    for (size_t i = 0; i < o->replay_count; i++)
+        open_find_cuts(o, &o->replays[i].scan);
     for (size_t i = 0; i < o->replay_count; i++) {
         struct replay *r = &o->replays[i];
         for (size_t k = 0; k < r->scan.batch_count; k++) {
@@ -552,6 +609,8 @@ static ox_step open_segment(struct ox_seq *q)
     if (q->err != OX_OK)
         return OX_FINISH(q, q->err);
     struct tail *t = s->next;
+    if (o->copy_count > 0 && o->copy_bytes + 4 * OX_SEG_BLOCK > t->capacity)
+        return OX_FINISH(q, OX_E_NO_SPACE); // a small segment on a full disk
     s->next = NULL;
     s->current_needed = false;
     segment_set_state(s, t->seg, SEGMENT_CURRENT);
@@ -607,6 +666,7 @@ static void opening_free(struct store_opening *o)
         ox_free(o->garbage[i]);
     ox_free(o->garbage);
     ox_free(o->replays);
+    ox_free(o->cuts);
     ox_free(o->copies);
     ox_free(o->offsets);
     ox_free(o->image.segments);

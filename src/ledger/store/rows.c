@@ -58,6 +58,7 @@ static void rows_create(struct store *s, struct tail *t, int64_t id, const struc
     row->state = OX_LEDGER_OPEN;
     row->last_entry = -1;
     row->length = 0;
+    ox_index_drop(&t->index, id); // copies of an older ledger of this id
     ox_kv_copy(&row->custom, custom);
     s->id_max = OX_MAX(s->id_max, id);
     s->id_next = OX_MAX(s->id_next, id + 1);

@@ -33,7 +33,7 @@ static void build_batch(struct build *b, uint64_t number, uint64_t mark, int64_t
         struct ox_buf part = ox_buf_static(payload, sizeof payload);
         records[i] = (struct ox_segment_record){.type = OX_REC_ENTRY, .length = sizeof payload, .number = number, .ledger = 1, .entry = first + i, .arg = 1};
         offsets[i] = at;
-        ox_segment_record_header_encode(p + at, SALT, &records[i], &part, 1);
+        ox_segment_record_header_encode(p + at, SALT, &records[i], &(struct ox_record_payload){.parts = &part, .count = 1});
         memcpy(p + at + OX_RECORD_HEADER_BYTES, payload, sizeof payload);
         at += ox_align8(OX_RECORD_HEADER_BYTES + sizeof payload);
     }

@@ -128,7 +128,8 @@ void store_free(struct store *s)
 void store_capacity(struct ox_place *p, struct ox_capacity *ret)
 {
     const struct store *s = store_of(p);
-    *ret = (struct ox_capacity){.total = s->space.total, .available = s->space.available, .writable = s->open && !s->failed && !s->full};
+    bool stuck = s->stuck && s->tails.count >= STORE_TAILS_MAX;
+    *ret = (struct ox_capacity){.total = s->space.total, .available = s->space.available, .writable = s->open && !s->failed && !s->full && !stuck};
     for (size_t i = 0; i < s->seg_count; i++)
         ret->used_live += s->segs[i]->live;
     for (struct ox_link *link = s->tails.head.next; link != &s->tails.head; link = link->next)
@@ -240,6 +241,7 @@ static void close_done(struct ox_seq *q, enum ox_err err)
 void store_abandon(struct store *s)
 {
     s->closing = true;
+    prepare_hurry(s);
     ox_timer_stop(&s->prepare_timer);
     ox_timer_stop(&s->space_timer);
     ox_seq_start(&s->closing_seq, s->loop, "close store", close_wait, close_done);

@@ -15,11 +15,17 @@
 #include "ledger/store/table.h"
 
 #define STORE_PATH_BYTES 4096u
-#define STORE_ZERO_STEP (1024u * 1024u)      // zero-filling goes in steps of this
+#define STORE_ZERO_STEP (256u * 1024u)       // zero-filling goes in steps of this: what the journal writes meanwhile waits for one of them at most
+#define STORE_ZERO_SYNC 32u                  // steps between syncs of the zeros
+#define STORE_ZERO_PAUSE_NS OX_MS            // between steps while the journal's batches are small: they are few, and each waits for the disk
+#define STORE_ZERO_SMALL (32u * 1024u)       // up to here they are small
+#define STORE_ZERO_WORTH (256u * 1024u)      // batches of this size gain less from zeros that are there already than writing these takes from the disk
+#define STORE_ZERO_LOOK_NS (20 * OX_MS)      // until the next look at the batches' size
 #define STORE_READ_CHUNK (1024u * 1024u)     // one read of neighbouring entries
 #define STORE_READ_GAP (16u * 1024u)         // read through gaps up to this
 #define STORE_READ_ENTRIES_MAX 10000u        // of one read operation
 #define STORE_META_ROOM (64u * 1024u)        // at least kept in the last segment for closes and deletes while there is no next one
+#define STORE_SMALL_BYTES (64u * 1024u)      // the least that start-up makes of its first segment when the disk is full
 #define STORE_ID_MAX (INT64_MAX - 1000000)
 #define STORE_IDS_AHEAD 1000                 // ids that one record makes available
 #define STORE_SPARES_MAX 2u                  // emptied files kept for reuse
@@ -58,11 +64,12 @@ struct tail {
     struct segment *seg;
     struct ox_file *journal_file; // on the journal lane; NULL: replayed, not written any more
     uint64_t capacity;            // bytes that batches may fill
-    uint64_t zeroed;              // really written so far
+    uint64_t zeroed;              // really written so far, with zeros or by batches; the rest is reserved and reads as zeros
     uint64_t planned;             // where the next batch goes
     uint32_t writes;              // batches not over yet
     uint64_t sequence;            // of the last batch that counts, 0: none
-    bool filling;                 // zero-filling goes on
+    bool filling;                 // prepare.c has it in hand
+    bool zeroing;                 // a step of zeros is being written from `zeroed` on: no batch may reach there
     bool unsynced;                // holds batches that were written without a sync
     struct ox_index index;
     struct ox_map rows;           // struct tail_row
@@ -119,10 +126,11 @@ struct journal_waiting {
 struct journal {
     struct ox_list batches;      // struct batch: in flight first, then the open one
     struct batch *open;          // takes records
-    struct batch *spare;         // an empty one kept for its memory
+    struct ox_list spares;       // empty ones kept for their memory
+    uint64_t usual_ns, over_ns;  // how long a batch takes, a moving mean; when the last one was over
     uint32_t in_flight;
     struct journal_waiting *waiting; // what the open batch has no room for
-    size_t waiting_head, waiting_count, waiting_cap;
+    size_t waiting_head, waiting_count, waiting_cap; // a ring; cap is a power of two
     uint64_t bytes;              // of appends accepted and not over
     uint64_t sequence;           // of the next batch
     struct ox_journal_pos mark;  // durable up to here
@@ -184,11 +192,14 @@ struct store {
     struct ox_op prepare_op;
     struct tail *preparing;
     char *prepare_path;
-    uint64_t prepare_size;
+    uint64_t prepare_size, prepare_bytes; // of the file as found; wanted
+    enum ox_err prepare_err;
     bool prepare_fresh;
     uint8_t *prepare_block;
     struct iovec prepare_iov;
     struct ox_timer prepare_timer;
+    struct ox_timer fill_timer;
+    int64_t fill_batches, fill_bytes; // of the journal, when last looked at
     // maintain.c
     struct ox_seq maintain;
     struct ox_op maintain_op;
@@ -196,6 +207,7 @@ struct store {
     int64_t *deletes;           // durable in the journal, to be told to the table
     size_t delete_count, delete_cap;
     struct ox_timer maintain_timer;
+    bool stuck;                 // the last background job has failed and is tried again
     struct compaction *compaction;
     struct store_opening *opening; // recover.c; NULL once open
     bool current_needed;        // start-up may go below the reserve for its first segment
@@ -259,6 +271,8 @@ void journal_record(struct store *s, struct jrecord *r);
 // Goes on after a segment, space or zeros have come.
 void journal_pump(struct store *s);
 bool journal_idle(const struct store *s);
+// Up to where a segment is, or will be, taken by batches.
+uint64_t journal_end(const struct store *s, const struct tail *t);
 void journal_fini(struct store *s);
 // Writes one batch of copies of the records found beyond the mark, with the CUT flag; op finishes when it is durable. *ret_offsets gets where each stands.
 struct journal_copy {
@@ -273,6 +287,8 @@ void prepare_init(struct store *s);
 void prepare_want(struct store *s);
 // True while the sequence runs.
 bool prepare_active(const struct store *s);
+// Ends a pause of the zero-filling: closing.
+void prepare_hurry(struct store *s);
 
 // maintain.c
 void maintain_init(struct store *s);

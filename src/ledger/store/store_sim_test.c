@@ -423,6 +423,8 @@ static void load_random_faults(struct load *l)
     if (!l->faults)
         return;
     f->sync_fail = (uint32_t)load_below(l, 3000);
+    if (l->rig.config.sync != OX_STORE_SYNC)
+        f->sync_fail = 0; // what is acknowledged without a sync may be lost by a failed one
     f->write_fail = (uint32_t)load_below(l, 2000);
     f->read_fail = (uint32_t)load_below(l, 2000);
     f->slow_disk = (uint32_t)load_below(l, 10000);
@@ -634,7 +636,7 @@ static const char *const crash_points[] = {
     "store.batch.after_sync",
     "store.batch.after_ack",
     "store.segment.created",
-    "store.segment.zeroed",
+    "store.segment.reserved",
     "store.segment.header_written",
     "store.segment.renamed",
     "store.segment.listed",
