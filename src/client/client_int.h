@@ -129,6 +129,7 @@ struct attach_body {
     // A command of the server other than a close.
     void (*event)(struct attach *a, uint32_t type, struct ox_buf sub, struct ox_buf body);
     uint32_t close_type; // the server's command that closes it
+    uint32_t made_type;  // the server's answer to the command that creates it
 };
 
 struct attach {

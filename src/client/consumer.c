@@ -525,6 +525,7 @@ static const struct attach_body consumer_body = {
     .closed = consumer_closed,
     .event = consumer_event,
     .close_type = OXPB__BASE_COMMAND__TYPE__CLOSE_CONSUMER,
+    .made_type = OXPB__BASE_COMMAND__TYPE__SUCCESS,
 };
 
 static void consumer_cancel_open(struct ox_op *op)

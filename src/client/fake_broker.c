@@ -122,6 +122,10 @@ static void session_producer(struct fake_session *s, struct ox_buf sub)
     s->b->producers++;
     if (session_refuse(s, ask->request_id))
         return;
+    if (s->b->wrong_answers) {
+        session_write(s, ox_encode_success(&s->encoder, ask->request_id));
+        return;
+    }
     if (ask->producer_name)
         strncpy(name, ask->producer_name, sizeof name - 1);
     s->has_producer = true;

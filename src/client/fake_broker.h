@@ -26,6 +26,7 @@ struct fake_broker {
     // What it shall do.
     const char *redirect; // look-ups are sent to this URL
     bool silent;          // answers nothing but the handshake
+    bool wrong_answers;   // answers the creation of a producer as that of a consumer
     bool garbage;         // answers look-ups with a damaged frame
     bool deduplicate;
     int receipts_before_cut;        // then the connection breaks instead of a receipt; -1: never

@@ -483,6 +483,7 @@ static const struct attach_body producer_body = {
     .closed = producer_closed,
     .event = producer_event,
     .close_type = OXPB__BASE_COMMAND__TYPE__CLOSE_PRODUCER,
+    .made_type = OXPB__BASE_COMMAND__TYPE__PRODUCER_SUCCESS,
 };
 
 static void producer_cancel_open(struct ox_op *op)

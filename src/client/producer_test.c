@@ -65,6 +65,14 @@ static void test_producer_stores_in_order(void **state)
     client_fixture_close_producer(f, p);
 }
 
+static void test_producer_answered_with_another_command_is_malformed(void **state)
+{
+    struct client_fixture *f = *state;
+    struct ox_client_producer *p;
+    f->broker.wrong_answers = true;
+    assert_int_equal(client_fixture_producer(f, &plain, &p), OX_E_MALFORMED);
+}
+
 static void test_producer_window_is_bounded(void **state)
 {
     struct client_fixture *f = *state;
@@ -283,6 +291,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_CLIENT(test_producer_stores_in_order),
+        WITH_CLIENT(test_producer_answered_with_another_command_is_malformed),
         WITH_CLIENT(test_producer_window_is_bounded),
         WITH_CLIENT(test_producer_batches),
         WITH_CLIENT(test_producer_batch_closes_by_bytes),

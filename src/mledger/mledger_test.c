@@ -324,7 +324,7 @@ static void test_mledger_unknown_outcome_of_writes_is_reread(void **state)
     }
 }
 
-static void test_mledger_last_ledger_gone_is_believed_logged_and_counted(void **state)
+static void test_mledger_last_ledger_gone_is_refused_unless_losses_are_skipped(void **state)
 {
     (void)state;
     struct world w;
@@ -334,10 +334,14 @@ static void test_mledger_last_ledger_gone_is_believed_logged_and_counted(void **
     int64_t id = current_id(ml);
     assert_int_equal(world_close(&w, ml), OX_OK);
     assert_true(ox_sim_store_lose(w.store, id));
+    assert_int_equal(world_open_err(&w, NAME, true), OX_E_NO_LEDGER);
+    world_stop(&w);
+    w.settings.skip_unrecoverable = true;
+    world_start(&w);
     ml = world_open(&w, NAME);
     assert_true(current_id(ml) > id);
     assert_int_equal(w.factory.lost_ledgers.value, 1);
-    assert_int_equal(w.lost_lines, 1);
+    assert_int_equal(w.lost_lines, 2); // both openings named it
     assert_int_equal(world_close(&w, ml), OX_OK);
     world_fini(&w);
 }
@@ -683,7 +687,7 @@ int main(void)
         cmocka_unit_test(test_mledger_other_owner_fences_the_ledger),
         cmocka_unit_test(test_mledger_failed_place_fails_waiting_appends_in_order_and_reads_go_on),
         cmocka_unit_test(test_mledger_unknown_outcome_of_writes_is_reread),
-        cmocka_unit_test(test_mledger_last_ledger_gone_is_believed_logged_and_counted),
+        cmocka_unit_test(test_mledger_last_ledger_gone_is_refused_unless_losses_are_skipped),
         cmocka_unit_test(test_mledger_storage_of_another_identity_is_never_used),
         cmocka_unit_test(test_mledger_logs_are_opened_side_by_side),
         cmocka_unit_test(test_mledger_corrupt_record_is_refused_and_left_alone),

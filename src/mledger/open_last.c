@@ -19,7 +19,8 @@ ox_step opening_recover(struct ox_seq *s)
     return OX_WAIT(s, opening_recovered);
 }
 
-// The place, whose identity was checked, doesn't have the last ledger: as if it had never been written to.
+// The place, whose identity was checked, doesn't have the last ledger. A recorded ledger was durable before its record, so this is a loss (a store restored from
+// an older copy, say), how much of one nobody knows: the log stays closed unless losses are to be skipped. Pulsar drops such a ledger silently.
 static ox_step opening_last_lost(struct ox_seq *s)
 {
     struct ml_opening *o = opening_of(s);
@@ -29,6 +30,12 @@ static ox_step opening_last_lost(struct ox_seq *s)
              (long long)o->last->where.id, ox_router_place(ml->factory->router, o->last->where.place)->name,
              (long long)o->last->entries);
     ml->factory->lost_ledgers.value++;
+    if (!counted && !ml->factory->settings.skip_unrecoverable) {
+        ox_error(ml->factory->log, "mledger.open.refused",
+                 "log=%s ledger=%lld hint=\"its place has lost it: restore the store, or set autoSkipNonRecoverableData=true to go on without it\"",
+                 ml->name, (long long)o->last->where.id);
+        return opening_fail(s, OX_E_NO_LEDGER);
+    }
     if (counted) { // it was sealed once: readers are to learn what is missing
         o->last->lost = true;
         return OX_GOTO(s, opening_extend);

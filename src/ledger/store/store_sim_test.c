@@ -1,6 +1,6 @@
 // store_sim_test.c - random histories of a store on a simulated disk against a model: what was acknowledged is there, byte for byte, or reported as damaged.
 //
-// OX_STORE_SEEDS=FROM-TO chooses the seeds (default 1-40; each is run twice and must give the same events).
+// OX_STORE_SEEDS=FROM-TO chooses the seeds (default 1-20; each is run twice and must give the same events).
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -610,7 +610,7 @@ static void test_random_histories_lose_nothing(void **state)
 {
     (void)state;
     const char *range = getenv("OX_STORE_SEEDS");
-    unsigned long long from = 1, to = 40;
+    unsigned long long from = 1, to = 20;
     if (range && sscanf(range, "%llu-%llu", &from, &to) == 1)
         to = from;
     for (uint64_t seed = from; seed <= to; seed++) {
