@@ -57,9 +57,12 @@ static ox_step attach_create(struct ox_seq *s)
 static void attach_got(struct client_request *r, enum ox_err err, uint32_t type, void *message, const char *text)
 {
     struct attach *a = CONTAINER_OF(r, struct attach, request);
-    (void)type;
     ox_client_text(a->text, text);
-    if (err == OX_E_TIMEOUT)
+    if (err == OX_OK && type != a->body->made_type) {
+        ox_client_text(a->text, "the server answered with another command");
+        err = OX_E_MALFORMED;
+    }
+    if (err == OX_E_TIMEOUT || err == OX_E_MALFORMED)
         ox_client_conn_break(a->asked, err); // the server may still do it: only a new connection is sure to be rid of it
     if (err == OX_OK) {
         ox_client_conn_add_peer(a->asked, &a->peer, a->id);

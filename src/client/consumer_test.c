@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "client/client_fixture.h"
+#include "wire/message_build.h"
 
 // What a consumer has received.
 struct inbox {
@@ -334,6 +335,27 @@ static void test_consumer_reports_damage(void **state)
     inbox_close(f, c, &in);
 }
 
+static void test_consumer_takes_no_batch_that_claims_more_than_it_holds(void **state)
+{
+    struct client_fixture *f = *state;
+    struct inbox in;
+    struct ox_client_consumer_config config = inbox_config(&in);
+    Oxpb__MessageMetadata metadata = OXPB__MESSAGE_METADATA__INIT;
+    Oxpb__SingleMessageMetadata single = OXPB__SINGLE_MESSAGE_METADATA__INIT;
+    struct ox_str batch = {0};
+    char name[] = "p";
+    ox_batch_add(&batch, &single, "x", 1);
+    metadata.producer_name = name;
+    metadata.has_num_messages_in_batch = 1;
+    metadata.num_messages_in_batch = INT32_MAX;
+    fake_broker_add(&f->broker, ox_entry_build(&metadata, batch.data, batch.len), 1);
+    ox_str_fini(&batch);
+    struct ox_client_consumer *c = inbox_open(f, &config);
+    assert_int_equal(in.damaged, 1);
+    assert_int_equal(in.count, 0);
+    inbox_close(f, c, &in);
+}
+
 static void test_consumer_unsubscribes(void **state)
 {
     struct client_fixture *f = *state;
@@ -382,6 +404,7 @@ int main(void)
         WITH_CLIENT(test_consumer_asks_for_the_last_id),
         WITH_CLIENT(test_consumer_redelivers),
         WITH_CLIENT(test_consumer_reports_damage),
+        WITH_CLIENT(test_consumer_takes_no_batch_that_claims_more_than_it_holds),
         WITH_CLIENT(test_consumer_unsubscribes),
         WITH_CLIENT(test_consumer_close_ends_calls),
     };

@@ -3,6 +3,8 @@
 #include "client/client_int.h"
 #include "wire/compress.h"
 
+#define RECEIVE_BATCHED_BYTES_MIN 6u // a message of a batch: its metadata's length, and in it at least the payload's size
+
 // An entry with all that its messages share.
 struct receive {
     struct receive_sink *sink;
@@ -56,6 +58,8 @@ static void receive_batched(struct receive *r, const struct ox_batch_message *b,
 static enum ox_err receive_batch(struct receive *r)
 {
     size_t at = 0;
+    if ((size_t)r->meta.num_messages > r->plain.len / RECEIVE_BATCHED_BYTES_MIN) // before anybody keeps books of so many
+        return OX_E_MALFORMED;
     for (int32_t i = 0; i < r->meta.num_messages; i++) {
         struct ox_batch_message b;
         enum ox_err err = ox_batch_next(r->plain.data, r->plain.len, &at, &b);

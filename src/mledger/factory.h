@@ -18,6 +18,7 @@ struct ox_ml_settings {
     uint64_t rollover_ns_max;          // managedLedgerMaxLedgerRolloverTimeMinutes 240 (plus 0 to 5 % drawn per topic)
     int64_t retention_ms;              // defaultRetentionTimeInMinutes 0; -1 = without limit
     int64_t retention_bytes;           // defaultRetentionSizeInMB 0; -1 = without limit
+    uint64_t trim_delay_ns;            // managedLedgerTrimDelaySeconds 30 (here 0): a consumed ledger goes no sooner than so long after it was sealed
     uint64_t cursor_entries_max;       // managedLedgerCursorMaxEntriesPerLedger 50000
     uint64_t cursor_rollover_ns;       // managedLedgerCursorRolloverTimeInSeconds 14400
     uint32_t ranges_persisted_max;     // managedLedgerMaxUnackedRangesToPersist 10000

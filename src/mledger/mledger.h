@@ -27,6 +27,7 @@ struct ox_ml_ledger {
     int64_t entries;           // sealed: final; current: confirmed (acknowledged) so far
     uint64_t bytes;            // likewise
     uint64_t closed_ms;        // wall time of the close; 0 while open
+    uint64_t sealed_ns;        // monotonic time at which this process sealed it; 0: an earlier one did
     bool sealed;               // false: current (or next, while rolling)
     bool lost;                 // its place said NO_LEDGER (from the right identity) or CORRUPT as a whole
     struct ox_ledger *handle;  // private: open handle or NULL

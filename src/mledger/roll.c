@@ -274,6 +274,7 @@ static void roll_seal_old(struct mledger_impl *impl)
     struct ox_ml_ledger *old = r->old;
     OX_ASSERT(old->entries == r->old_entries);
     old->sealed = true;
+    old->sealed_ns = ox_now_ns(impl->ml->factory->loop);
     old->bytes = r->old_bytes;
     old->closed_ms = r->closed_ms;
     if (old->entries > 0) {

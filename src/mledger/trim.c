@@ -24,6 +24,13 @@ static bool trim_is_expired(const struct ox_mledger *ml, const struct ox_ml_ledg
     return old || big;
 }
 
+// How long a ledger stays after it was sealed: what it holds may be sent again by a producer that has lost its receipts. Not on a full disk.
+static uint64_t trim_wait_ns(const struct ox_mledger *ml, const struct ox_ml_ledger *l)
+{
+    uint64_t now = ox_now_ns(ml->factory->loop), until = l->sealed_ns + ml->factory->settings.trim_delay_ns;
+    return l->sealed_ns && !ml->full && now < until ? until - now : 0;
+}
+
 // The id up to which ledgers can go, or -1. The last one, and one that takes appends, never goes.
 static int64_t trim_upto(const struct ox_mledger *ml)
 {
@@ -33,7 +40,7 @@ static int64_t trim_upto(const struct ox_mledger *ml)
     (void)ox_cursors_slowest(ml, &slowest);
     for (size_t i = 0; i + 1 < ml->ledger_count; i++) {
         const struct ox_ml_ledger *l = ml->ledgers[i];
-        if (!l->sealed || !trim_is_consumed(l, slowest) || !trim_is_expired(ml, l, kept))
+        if (!l->sealed || !trim_is_consumed(l, slowest) || !trim_is_expired(ml, l, kept) || trim_wait_ns(ml, l))
             break;
         kept -= l->bytes;
         upto = l->where.id;
@@ -97,6 +104,8 @@ void ox_mledger_trim(struct ox_mledger *ml)
     t->upto = trim_upto(ml);
     if (t->upto >= 0)
         ox_seq_start(&t->seq, ml->factory->loop, "mledger.trim", trim_record, trim_done);
+    else if (trim_wait_ns(ml, ml->ledgers[0]))
+        ox_timer_start(&t->timer, trim_wait_ns(ml, ml->ledgers[0]));
     else if (ml->factory->settings.retention_ms > 0)
         ox_timer_start(&t->timer, ML_TRIM_CHECK_NS);
 }

@@ -57,6 +57,24 @@ static void test_trim_follows_the_slowest_cursor(void **state)
     rig_fini(&r);
 }
 
+static void test_trim_waits_for_producers_that_may_send_again(void **state)
+{
+    (void)state;
+    struct trim_rig r;
+    rig_init(&r);
+    r.ml->factory->settings.trim_delay_ns = 30 * OX_SEC;
+    world_settle(&r.w); // away from time 0
+    world_fill(&r.w, r.ml, 10, 10);
+    assert_int_equal(world_roll(&r.w, r.ml), OX_OK);
+    rig_ack(&r, 3, 9);
+    assert_in_range(r.ml->ledger_count, 2, 5);
+    world_sleep(&r.w, 20 * OX_SEC);
+    assert_in_range(r.ml->ledger_count, 2, 5);
+    world_sleep(&r.w, 20 * OX_SEC); // by itself
+    assert_int_equal(r.ml->ledger_count, 1);
+    rig_fini(&r);
+}
+
 static void slow_record(struct world *w, bool write, const char *path, struct ox_meta_fault *fault)
 {
     if (write && strcmp(path, NODE) == 0 && *(bool *)w->ctx)
@@ -359,6 +377,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_trim_follows_the_slowest_cursor),
+        cmocka_unit_test(test_trim_waits_for_producers_that_may_send_again),
         cmocka_unit_test(test_trim_minds_a_cursor_that_went_back_meanwhile),
         cmocka_unit_test(test_trim_of_an_opened_log_can_be_held),
         cmocka_unit_test(test_trim_without_cursors_keeps_the_last_ledger_only),

@@ -44,6 +44,7 @@ static void test_config_bad_values_name_what_is_allowed(void **state)
     (void)state;
     expect_error("brokerServicePort=70000", "a whole number from 0 to 65535");
     expect_error("allowAutoTopicCreation=yes", "true or false");
+    expect_error("storeSegmentSizeMB=1025", "a whole number from 8 to 1024"); // more than the store takes
     expect_error("storeSyncPolicy=always", "one of sync, sync-interval, none");
     expect_error("managedLedgerDefaultMarkDeleteRateLimit=1x", "a number from 0 to 1000");
     expect_error("just words", "is not KEY=VALUE");

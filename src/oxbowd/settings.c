@@ -45,6 +45,7 @@ void settings_mledger(const struct ox_config *c, struct ox_ml_settings *ret)
     double rate = c->managedLedgerDefaultMarkDeleteRateLimit;
     ret->mark_delete_interval_ns = rate > 0 ? (uint64_t)((double)OX_SEC / rate) : 0;
     ret->broker_entry_metadata = *c->brokerEntryMetadataInterceptors != 0;
+    ret->trim_delay_ns = (uint64_t)c->managedLedgerTrimDelaySeconds * OX_SEC;
     ret->skip_unrecoverable = c->autoSkipNonRecoverableData;
     ret->guarded_records = c->pulsarCompatibleRecords == OX_CONFIG_PULSAR_COMPATIBLE_RECORDS_GUARDED;
     ret->inflight_bytes_max = (uint64_t)c->maxTopicPublishBufferSizeInMB * MIB;

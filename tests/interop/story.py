@@ -9,7 +9,7 @@ import random
 from oxbowd import CRASH_STATUS, topic_path
 from rawpulsar import Closed, Connection
 
-SETTINGS = ("storeSegmentSizeMB=8", "maxMessageSize=1048576", "managedLedgerMaxEntriesPerLedger=20", "managedLedgerMinLedgerRolloverTimeMinutes=0",
+SETTINGS = ("storeSegmentSizeMB=8", "maxMessageSize=1048576", "managedLedgerMaxEntriesPerLedger=20", "managedLedgerMinLedgerRolloverTimeMinutes=0", "managedLedgerTrimDelaySeconds=0",
             "managedLedgerCursorMaxEntriesPerLedger=10", "managedLedgerDefaultMarkDeleteRateLimit=0", "storeCompactionRateMBPerSecond=1000")
 HELD, TRIMMED, DOOMED = "held", "trimmed", "doomed"
 BODY_BYTES = 60000

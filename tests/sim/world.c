@@ -97,6 +97,7 @@ static void world_configure(struct world *w)
     world_set(c, "managedLedgerCursorMaxEntriesPerLedger", world_chance(w, 500) ? "5" : "50");
     world_set(c, "managedLedgerMaxUnackedRangesToPersistInMetadataStore", world_chance(w, 300) ? "2" : "1000");
     world_set(c, "storeReserveMB", "0");
+    world_set(c, "managedLedgerTrimDelaySeconds", w->plan.early_trim ? "0" : "30");
     world_set(c, "statsUpdateFrequencyInSecs", w->plan.early_trim ? "1" : "60");
     world_set(c, "keepAliveIntervalSeconds", world_chance(w, 300) ? "1" : "30");
     world_set(c, "connectionLivenessCheckTimeoutMillis", world_chance(w, 300) ? "300" : "5000");

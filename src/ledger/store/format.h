@@ -114,10 +114,12 @@ struct ox_run {
     uint64_t bytes;
 };
 
+// n rounded up to a multiple of 8.
 static inline uint32_t ox_align8(uint32_t n)
 {
     return (n + 7u) & ~7u;
 }
+// n rounded up to a multiple of OX_SEG_BLOCK.
 static inline uint64_t ox_align_block(uint64_t n)
 {
     return (n + OX_SEG_BLOCK - 1u) & ~(uint64_t)(OX_SEG_BLOCK - 1u);

@@ -15,7 +15,7 @@
 #define JOURNAL_SPARE_BYTES (1u << 20) // a batch with more memory is not kept
 #define JOURNAL_SPARES_MAX 3u          // two in flight and one open
 #define JOURNAL_EAGER_PART 32u  // of the largest batch: with less in it a batch waits for more
-#define JOURNAL_EAGER_RATE 6u   // ... and with less than a batch's usual time is worth, in bytes per 10 ns
+#define JOURNAL_EAGER_RATE 5u   // ... and with less than a batch's usual time is worth, in bytes per 10 ns
 
 // A stretch of the batch: outside memory, or `len` staged bytes from `at`.
 struct batch_part {

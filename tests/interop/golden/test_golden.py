@@ -17,7 +17,7 @@ from oxbowd import BUILD, SMALL, wait_for
 
 GOLDEN = os.path.dirname(os.path.abspath(__file__))
 QUIET_S = 0.5  # longer than clients keep an acknowledgement back; cursors are written without delay here
-SETTINGS = (*SMALL, "managedLedgerDefaultMarkDeleteRateLimit=0", "acknowledgmentAtBatchIndexLevelEnabled=false", "producerResendWindowSeconds=0")
+SETTINGS = (*SMALL, "managedLedgerDefaultMarkDeleteRateLimit=0", "acknowledgmentAtBatchIndexLevelEnabled=false", "producerResendWindowSeconds=0", "managedLedgerTrimDelaySeconds=0")
 MORE = {
     "rollover": ("managedLedgerMaxEntriesPerLedger=10", "managedLedgerMinLedgerRolloverTimeMinutes=0"),
     "indexed": ("brokerEntryMetadataInterceptors=org.apache.pulsar.common.intercept.AppendIndexMetadataInterceptor,"
