@@ -8,15 +8,16 @@ struct ox_admin;
 
 // How the HTTP library's file descriptor is watched; supplied by the program, since watching is a port.
 struct ox_admin_poll {
-    void *(*start)(void *ctx, int fd, void (*readable)(void *arg), void *arg); // calls readable(arg) from the loop; returns a handle, NULL on failure
+    void *(*start)(void *ctx, int fd, void (*readable)(void *arg),
+                   void *arg); // calls readable(arg) from the loop; returns a handle, NULL on failure
     void (*stop)(void *handle);
     void *ctx;
 };
 
 struct ox_admin_config {
     struct ox_shard *shard;
-    const char *host;          // address to listen on, borrowed for the call
-    uint16_t port;             // 0: any
+    const char *host; // address to listen on, borrowed for the call
+    uint16_t port;    // 0: any
     struct ox_admin_poll poll;
 };
 

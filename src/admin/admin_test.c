@@ -62,7 +62,8 @@ static void rig_closed(struct ox_stream *s, enum ox_err err)
     ox_posix_stop(rig->loop);
 }
 
-static const struct ox_stream_events rig_events = {.space = rig_space, .filled = rig_filled, .writable = rig_writable, .closed = rig_closed};
+static const struct ox_stream_events rig_events = {
+    .space = rig_space, .filled = rig_filled, .writable = rig_writable, .closed = rig_closed};
 
 static void rig_overdue(struct ox_timer *t)
 {
@@ -125,10 +126,13 @@ static void test_bytes_that_are_no_utf8_get_an_answer(void **state)
     (void)state;
     struct rig rig;
     rig_start(&rig);
-    rig_expect(&rig, "GET /admin/v2/persistent/%ff/x HTTP/1.1\r\nHost: a\r\n\r\n", "{\"reason\":\"namespace ?/x: the name is not valid\"}");
-    rig_expect(&rig, "PUT /admin/v2/persistent/a/b/%C3%28 HTTP/1.1\r\nHost: a\r\n\r\n", "{\"reason\":\"Topic name is not valid: persistent://a/b/?(\"}");
+    rig_expect(&rig, "GET /admin/v2/persistent/%ff/x HTTP/1.1\r\nHost: a\r\n\r\n",
+               "{\"reason\":\"namespace ?/x: the name is not valid\"}");
+    rig_expect(&rig, "PUT /admin/v2/persistent/a/b/%C3%28 HTTP/1.1\r\nHost: a\r\n\r\n",
+               "{\"reason\":\"Topic name is not valid: persistent://a/b/?(\"}");
     rig_expect(&rig, "\xc3\x28 /metrics HTTP/1.1\r\nHost: a\r\n\r\n", "is not a method of this resource\"}");
-    rig_expect(&rig, "GET /admin/v2/persistent/a/b/c%00d/stats HTTP/1.1\r\nHost: a\r\n\r\n", "is not properly percent-encoded\"}");
+    rig_expect(&rig, "GET /admin/v2/persistent/a/b/c%00d/stats HTTP/1.1\r\nHost: a\r\n\r\n",
+               "is not properly percent-encoded\"}");
     rig_end(&rig);
 }
 
@@ -139,7 +143,8 @@ static void test_an_answer_that_is_no_utf8_is_an_error(void **state)
     char cluster[] = "\xff";
     rig_start(&rig);
     rig.shard.config.cluster = cluster;
-    rig_expect(&rig, "GET /admin/v2/clusters HTTP/1.1\r\nHost: a\r\n\r\n", "{\"reason\":\"the answer holds text that is not valid UTF-8\"}");
+    rig_expect(&rig, "GET /admin/v2/clusters HTTP/1.1\r\nHost: a\r\n\r\n",
+               "{\"reason\":\"the answer holds text that is not valid UTF-8\"}");
     rig_end(&rig);
 }
 
@@ -153,7 +158,8 @@ static void test_several_requests_at_once_are_answered_in_order(void **state)
                "HEAD /admin/v2/clusters HTTP/1.1\r\nHost: a\r\n\r\nGET /nothing HTTP/1.1\r\nHost: a\r\n\r\n"
                "DELETE /metrics HTTP/1.1\r\nHost: a\r\n\r\nGET /admin/v2/clusters HTTP/1.1\r\nHost: a\r\n\r\n",
                "[\"here\"]");
-    const char *ok = strstr(ox_str_get(&rig.got), " 200 "), *missing = strstr(ox_str_get(&rig.got), " 404 "), *refused = strstr(ox_str_get(&rig.got), " 405 ");
+    const char *ok = strstr(ox_str_get(&rig.got), " 200 "), *missing = strstr(ox_str_get(&rig.got), " 404 "),
+               *refused = strstr(ox_str_get(&rig.got), " 405 ");
     assert_true(ok && missing && refused && ok < missing && missing < refused);
     rig_end(&rig);
 }
@@ -171,7 +177,8 @@ static void test_drain_refuses_new_requests(void **state)
     ox_op_init(&rig.op, rig.loop, rig_drained, "drain");
     ox_admin_drain(rig.admin, &rig.op);
     rig_run(&rig);
-    rig_expect(&rig, "GET /admin/v2/brokers/version HTTP/1.1\r\nHost: a\r\n\r\n", "{\"reason\":\"the broker is shutting down\"}");
+    rig_expect(&rig, "GET /admin/v2/brokers/version HTTP/1.1\r\nHost: a\r\n\r\n",
+               "{\"reason\":\"the broker is shutting down\"}");
     rig_end(&rig);
 }
 

@@ -11,7 +11,8 @@ static const char *broker_trouble(const struct ox_shard *sh)
     if (sh->meta->session != OX_META_CONNECTED)
         return "the metadata store's session is not connected";
     ox_place_capacity(ox_router_place(sh->router, sh->router->active), &capacity);
-    return capacity.writable ? NULL : "the ledger store takes no appends: its disk is full or a write has failed; see the log";
+    return capacity.writable ? NULL
+                             : "the ledger store takes no appends: its disk is full or a write has failed; see the log";
 }
 
 void admin_broker_health(struct admin_request *r)

@@ -15,21 +15,21 @@
 
 struct admin_request {
     struct ox_admin *admin;
-    struct MHD_Connection *connection; // NULL once the client is gone
+    struct MHD_Connection *connection;  // NULL once the client is gone
     char *segments[ADMIN_SEGMENTS_MAX]; // path, each segment decoded once
     size_t count;
-    enum ox_err path_err;  // INVALID: a segment could not be decoded; TOO_BIG: too many
+    enum ox_err path_err; // INVALID: a segment could not be decoded; TOO_BIG: too many
     struct ox_str body;
     bool body_too_big;
-    bool dispatched;       // a handler has it
+    bool dispatched; // a handler has it
     bool answered;
-    bool in_handler;       // the dispatching call is still running
-    bool suspended;        // MHD waits for admin_resume
-    unsigned status;       // of the answer
-    const char *type;      // of the answer
+    bool in_handler;  // the dispatching call is still running
+    bool suspended;   // MHD waits for admin_resume
+    unsigned status;  // of the answer
+    const char *type; // of the answer
     struct ox_str answer;
     struct ox_topic_name topic; // of routes that have one
-    struct ox_link link;   // in admin->requests
+    struct ox_link link;        // in admin->requests
 };
 
 struct ox_admin {
@@ -41,8 +41,8 @@ struct ox_admin {
     struct ox_timer timer;
     struct ox_list requests;
     struct ox_turn_hook run_hook;
-    bool draining;          // new requests are refused
-    struct ox_op *drained;  // of ox_admin_drain, until it finishes
+    bool draining;         // new requests are refused
+    struct ox_op *drained; // of ox_admin_drain, until it finishes
 };
 
 typedef void (*admin_handler)(struct admin_request *r);

@@ -48,7 +48,8 @@ static bool route_matches(const struct admin_route *route, const struct admin_re
 static bool route_parse_topic(struct admin_request *r, size_t at)
 {
     OX_CLEANUP(ox_free_ptr)
-    char *full = ox_asprintf("%s://%s/%s/%s", r->segments[at - 1], r->segments[at], r->segments[at + 1], r->segments[at + 2]);
+    char *full =
+        ox_asprintf("%s://%s/%s/%s", r->segments[at - 1], r->segments[at], r->segments[at + 1], r->segments[at + 2]);
     if (ox_topic_name_parse(&r->topic, full) == OX_OK)
         return true;
     admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Topic name is not valid: %s", full);

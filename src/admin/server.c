@@ -63,8 +63,7 @@ static struct admin_request *request_new(struct ox_admin *admin, struct MHD_Conn
 // Requests that a handler has and that have no answer yet.
 static bool admin_busy(struct ox_admin *admin)
 {
-    OX_LIST_EACH(&admin->requests, link)
-    {
+    OX_LIST_EACH(&admin->requests, link) {
         const struct admin_request *r = CONTAINER_OF(link, struct admin_request, link);
         if (r->dispatched && !r->answered)
             return true;
@@ -112,8 +111,8 @@ static enum MHD_Result request_send(struct admin_request *r)
 }
 
 // MHD calls this for the head, for each part of the body, and again after a resume.
-static enum MHD_Result admin_access(void *arg, struct MHD_Connection *connection, const char *url, const char *method, const char *version,
-                                    const char *data, size_t *data_len, void **slot)
+static enum MHD_Result admin_access(void *arg, struct MHD_Connection *connection, const char *url, const char *method,
+                                    const char *version, const char *data, size_t *data_len, void **slot)
 {
     (void)version;
     struct admin_request *r = (struct admin_request *)*slot;
@@ -242,9 +241,10 @@ static enum ox_err admin_listen(struct ox_admin *admin, const char *host, uint16
     if (inet_pton(AF_INET, host, &address.sin_addr) != 1)
         return OX_E_INVALID;
     errno = 0;
-    admin->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, port, NULL, NULL, admin_access, admin, MHD_OPTION_SOCK_ADDR,
-                                     &address, MHD_OPTION_UNESCAPE_CALLBACK, admin_no_unescape, NULL, MHD_OPTION_NOTIFY_COMPLETED,
-                                     admin_completed, NULL, MHD_OPTION_CONNECTION_LIMIT, (unsigned)ADMIN_CONNECTIONS_MAX,
+    admin->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, port, NULL, NULL, admin_access, admin,
+                                     MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_UNESCAPE_CALLBACK, admin_no_unescape,
+                                     NULL, MHD_OPTION_NOTIFY_COMPLETED, admin_completed, NULL,
+                                     MHD_OPTION_CONNECTION_LIMIT, (unsigned)ADMIN_CONNECTIONS_MAX,
                                      MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)ADMIN_IDLE_SECONDS, MHD_OPTION_END);
     if (!admin->daemon)
         return errno == EADDRINUSE ? OX_E_ADDRESS_IN_USE : errno ? ox_err_from_errno(errno) : OX_E_IO;

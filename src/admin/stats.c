@@ -78,7 +78,7 @@ static json_t *stats_subscription(struct ox_subscription *s)
     json_t *o = json_object(), *consumers = json_array();
     ox_subscription_stats(s, &figures);
     OX_LIST_EACH(&s->consumers, link)
-    json_array_append_new(consumers, stats_consumer(CONTAINER_OF(link, struct ox_consumer, link)));
+        json_array_append_new(consumers, stats_consumer(CONTAINER_OF(link, struct ox_consumer, link)));
     put(o, "type", json_string(ox_sub_type_name(s->type)));
     put(o, "isDurable", json_boolean(s->durable));
     put(o, "msgBacklog", json_integer((json_int_t)figures.backlog_entries));
@@ -97,8 +97,7 @@ static json_t *stats_subscription(struct ox_subscription *s)
 static json_t *stats_subscriptions(struct ox_topic *t)
 {
     json_t *object = json_object();
-    OX_MAP_EACH(&t->subscriptions, node)
-    {
+    OX_MAP_EACH(&t->subscriptions, node) {
         struct ox_subscription *s = CONTAINER_OF(node, struct ox_subscription, by_name);
         put(object, s->name, stats_subscription(s));
     }
@@ -111,7 +110,7 @@ static json_t *stats_topic(struct ox_topic *t)
     json_t *o = json_object(), *publishers = json_array();
     ox_topic_stats(t, &figures);
     OX_LIST_EACH(&t->producers, link)
-    json_array_append_new(publishers, stats_publisher(CONTAINER_OF(link, struct ox_producer, link)));
+        json_array_append_new(publishers, stats_publisher(CONTAINER_OF(link, struct ox_producer, link)));
     put_rate(o, &t->in, &names_in);
     put_rate(o, &t->out, &names_out);
     put(o, "averageMsgSize", json_real(figures.mean_message_bytes));
@@ -128,8 +127,7 @@ static json_t *stats_topic(struct ox_topic *t)
 static json_t *stats_subscription_names(struct ox_topic *t)
 {
     json_t *array = json_array();
-    OX_MAP_EACH(&t->subscriptions, node)
-    {
+    OX_MAP_EACH(&t->subscriptions, node) {
         const struct ox_subscription *s = CONTAINER_OF(node, struct ox_subscription, by_name);
         if (s->durable)
             json_array_append_new(array, json_string(s->name));

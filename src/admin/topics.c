@@ -58,7 +58,8 @@ static void topics_listed(struct ox_op *op)
 
 void admin_topics_list(struct admin_request *r)
 {
-    OX_CLEANUP(ox_free_ptr) char *ns = ox_asprintf("%s/%s", r->segments[3], r->segments[4]);
+    OX_CLEANUP(ox_free_ptr)
+    char *ns = ox_asprintf("%s/%s", r->segments[3], r->segments[4]);
     if (!ox_namespace_valid(ns)) {
         admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "namespace %s: the name is not valid", ns);
         return;

@@ -10,11 +10,11 @@
 
 // A block of memory that slices share. Belongs to the loop thread; jobs may read bytes of slices they were given.
 struct ox_slab {
-    uint32_t refs;  // private
-    uint32_t used;  // bytes handed out from the start by ox_slab users that fill it front to back; theirs to keep
-    size_t size;    // read-only: bytes of data
+    uint32_t refs;   // private
+    uint32_t used;   // bytes handed out from the start by ox_slab users that fill it front to back; theirs to keep
+    size_t size;     // read-only: bytes of data
     uint32_t cached; // for a cache of slices: how many of them it holds; theirs to keep
-    uint8_t data[]; // the bytes
+    uint8_t data[];  // the bytes
 };
 
 // A new slab of `size` bytes with one reference.

@@ -2,12 +2,12 @@
 #include "base/mem.h"
 
 // Integers are mixed by two multiplications, other keys by uthash's own function.
-#define HASH_FUNCTION(key, len, value)                      \
-    do {                                                    \
-        if ((len) == sizeof(uint64_t))                      \
-            (value) = map_mix(key);                         \
-        else                                                \
-            HASH_JEN(key, len, value);                      \
+#define HASH_FUNCTION(key, len, value) \
+    do {                               \
+        if ((len) == sizeof(uint64_t)) \
+            (value) = map_mix(key);    \
+        else                           \
+            HASH_JEN(key, len, value); \
     } while (0)
 #define uthash_malloc(n) ox_malloc_raw(n)
 #define uthash_free(p, n) ox_free(p)

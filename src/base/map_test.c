@@ -30,7 +30,7 @@ static void test_map_finds_strings_numbers_and_bytes(void **state)
     assert_ptr_equal(ox_map_find(&map, "x\0y", 3), &c.node);
     assert_null(ox_map_find(&map, "x\0z", 3));
     assert_null(ox_map_find_str(&map, "beta"));
-    OX_MAP_EACH (&map, node)
+    OX_MAP_EACH(&map, node)
         ox_map_remove(&map, node);
     assert_int_equal(ox_map_count(&map), 0);
     assert_null(ox_map_find_str(&map, "alpha"));
@@ -46,7 +46,7 @@ static void test_map_iterates_in_insertion_order_while_removing(void **state)
         ox_map_put_u64(&map, &t->node, (uint64_t)(i * 7919 % 1000));
     }
     int expected = 0;
-    OX_MAP_EACH (&map, node) {
+    OX_MAP_EACH(&map, node) {
         struct thing *t = CONTAINER_OF(node, struct thing, node);
         assert_int_equal(t->value, expected++);
         ox_map_remove(&map, node);

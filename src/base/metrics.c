@@ -20,7 +20,7 @@ void ox_metrics_init(struct ox_metrics *registry)
 
 static struct family *family_find(struct ox_metrics *registry, const char *name)
 {
-    OX_LIST_EACH (&registry->families, link) {
+    OX_LIST_EACH(&registry->families, link) {
         struct family *f = CONTAINER_OF(link, struct family, link);
         if (f->name == name || strcmp(f->name, name) == 0)
             return f;
@@ -28,8 +28,7 @@ static struct family *family_find(struct ox_metrics *registry, const char *name)
     return NULL;
 }
 
-static struct family *family_new(struct ox_metrics *registry, enum ox_metric_kind kind, const char *name,
-                                 const char *help)
+static struct family *family_new(struct ox_metrics *registry, enum ox_metric_kind kind, const char *name, const char *help)
 {
     struct family *f = (struct family *)ox_malloc(sizeof *f);
     ox_list_init(&f->metrics);
@@ -72,7 +71,7 @@ static void family_print(struct family *f, struct ox_str *out)
 {
     const char *type = f->kind == OX_METRIC_COUNTER ? "counter" : "gauge";
     ox_str_addf(out, "# HELP %s %s\n# TYPE %s %s\n", f->name, f->help, f->name, type);
-    OX_LIST_EACH (&f->metrics, link) {
+    OX_LIST_EACH(&f->metrics, link) {
         struct ox_metric *m = CONTAINER_OF(link, struct ox_metric, link);
         ox_str_adds(out, m->name);
         if (m->labels)

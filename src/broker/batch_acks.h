@@ -5,7 +5,8 @@
 #include "base/map.h"
 #include "base/pos.h"
 
-#define OX_BATCH_ACKS_MAX 10000u // batches remembered per subscription; beyond it a partial acknowledgement has no effect (the whole batch comes again)
+#define OX_BATCH_ACKS_MAX \
+    10000u // batches remembered per subscription; beyond it a partial acknowledgement has no effect (the whole batch comes again)
 #define OX_BATCH_WORDS_MAX 1024u // words of one set: batches of up to 65,536 messages
 
 // One partly acknowledged batch.
@@ -13,7 +14,7 @@ struct ox_batch_ack {
     struct ox_pos pos;       // the key
     struct ox_map_node node; // private
     size_t words;
-    uint64_t bits[];         // bit i of word i/64: message i is still to be delivered
+    uint64_t bits[]; // bit i of word i/64: message i is still to be delivered
 };
 
 // Zeroed memory is empty.

@@ -71,8 +71,10 @@ static void test_batch_acks_are_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_batch_acks_join_until_nothing_is_left), cmocka_unit_test(test_batch_acks_all_at_once),
-        cmocka_unit_test(test_batch_acks_shorter_set_ends_the_rest),  cmocka_unit_test(test_batch_acks_forget_upto_keeps_later_ones),
+        cmocka_unit_test(test_batch_acks_join_until_nothing_is_left),
+        cmocka_unit_test(test_batch_acks_all_at_once),
+        cmocka_unit_test(test_batch_acks_shorter_set_ends_the_rest),
+        cmocka_unit_test(test_batch_acks_forget_upto_keeps_later_ones),
         cmocka_unit_test(test_batch_acks_are_bounded),
     };
     return cmocka_run_group_tests_name("broker.batch_acks", tests, NULL, NULL);

@@ -405,7 +405,8 @@ static void test_other_bytes_of_the_same_sequence_are_new(void **state)
     rig_fini(&r);
 }
 
-static void slow_append(struct rig *r, enum ox_sim_place_call call, int64_t ledger, int64_t entry, struct ox_sim_place_fault *fault)
+static void slow_append(struct rig *r, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                        struct ox_sim_place_fault *fault)
 {
     (void)r;
     (void)ledger;
@@ -440,7 +441,8 @@ static void test_resend_while_the_original_is_in_flight_waits_for_it(void **stat
 
 // ---- failures
 
-static void fail_third_append(struct rig *r, enum ox_sim_place_call call, int64_t ledger, int64_t entry, struct ox_sim_place_fault *fault)
+static void fail_third_append(struct rig *r, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                              struct ox_sim_place_fault *fault)
 {
     int *appends = r->ctx;
     (void)ledger;
@@ -677,9 +679,11 @@ static void test_every_state_edge_is_taken(void **state)
 {
     (void)state;
     static const char *const edges[] = {
-        "topic LOADING OPEN",      "topic LOADING GONE",      "topic OPEN CLOSING",          "topic OPEN DELETING",        "topic CLOSING GONE",
-        "topic DELETING GONE",     "subscription OPENING OPEN", "subscription OPEN SEEKING", "subscription SEEKING OPEN", "subscription OPEN REMOVING",
-        "subscription REMOVING GONE", "subscription OPEN GONE", "shard NEW STARTING", "shard STARTING RUNNING", "shard RUNNING STOPPING",
+        "topic LOADING OPEN",         "topic LOADING GONE",         "topic OPEN CLOSING",
+        "topic OPEN DELETING",        "topic CLOSING GONE",         "topic DELETING GONE",
+        "subscription OPENING OPEN",  "subscription OPEN SEEKING",  "subscription SEEKING OPEN",
+        "subscription OPEN REMOVING", "subscription REMOVING GONE", "subscription OPEN GONE",
+        "shard NEW STARTING",         "shard STARTING RUNNING",     "shard RUNNING STOPPING",
         "shard STOPPING STOPPED"};
     struct rig r;
     struct rig_consumer c;

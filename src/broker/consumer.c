@@ -149,7 +149,8 @@ static void ack_individual(struct ox_subscription *s, struct ox_cursor_ack *ack,
         ack_finish(ack, OX_OK);
 }
 
-void ox_consumer_ack(struct ox_consumer *c, struct ox_cursor_ack *ack, bool cumulative, const struct ox_ack_id *ids, size_t count)
+void ox_consumer_ack(struct ox_consumer *c, struct ox_cursor_ack *ack, bool cumulative, const struct ox_ack_id *ids,
+                     size_t count)
 {
     struct ox_subscription *s = c->subscription;
     if (s->state != OX_SUBSCRIPTION_OPEN || s->topic->state != OX_TOPIC_OPEN || count == 0) {

@@ -11,15 +11,15 @@
 
 struct exclusive {
     struct ox_dispatcher base;
-    struct ox_consumer *active;  // or NULL
-    struct ox_cursor_read read;  // in flight, or its result while at < read.count
-    size_t at;                   // the next entry of the result to deliver
-    bool discard;                // the cursor went back while the read was in flight: its result is not wanted
-    bool failed;                 // the last read failed: wait for `retry`
-    struct ox_op kick;           // deliveries that must not happen inside the owner's call
+    struct ox_consumer *active; // or NULL
+    struct ox_cursor_read read; // in flight, or its result while at < read.count
+    size_t at;                  // the next entry of the result to deliver
+    bool discard;               // the cursor went back while the read was in flight: its result is not wanted
+    bool failed;                // the last read failed: wait for `retry`
+    struct ox_op kick;          // deliveries that must not happen inside the owner's call
     struct ox_timer retry;
-    uint64_t retry_ns;           // the last waiting time, 0 after a read that worked
-    struct ox_op *stopping;      // finished when nothing is in flight
+    uint64_t retry_ns;      // the last waiting time, 0 after a read that worked
+    struct ox_op *stopping; // finished when nothing is in flight
 };
 
 static void exclusive_go(struct exclusive *d);

@@ -9,7 +9,8 @@
 #include "wire/message_meta.h"
 #include "wire/pulsar_frame.h"
 
-static void rig_choose(struct ox_sim_place_faults *f, enum ox_sim_place_call call, int64_t ledger, int64_t entry, struct ox_sim_place_fault *fault)
+static void rig_choose(struct ox_sim_place_faults *f, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                       struct ox_sim_place_fault *fault)
 {
     struct rig *r = CONTAINER_OF(f, struct rig, faults);
     if (r->on_place)
@@ -264,7 +265,8 @@ bool rig_send(struct rig_producer *p, uint64_t sequence_id, const char *payload)
     struct ox_buf entry = rig_entry(p->producer->name, sequence_id, payload, 0);
     struct ox_message_view view;
     assert_int_equal(ox_message_parse(entry, true, &view), OX_OK);
-    struct ox_send send = {.entry = view.entry, .plain_len = view.plain.len, .crc = view.checksum, .messages = 1, .sequence_id = sequence_id};
+    struct ox_send send = {
+        .entry = view.entry, .plain_len = view.plain.len, .crc = view.checksum, .messages = 1, .sequence_id = sequence_id};
     bool more = ox_producer_publish(p->producer, &send);
     ox_buf_unref(&entry);
     return more;
@@ -319,7 +321,8 @@ struct ox_subscribe rig_subscribe_op(struct rig_consumer *c, const char *subscri
         .subscription = subscription, .name = "c", .durable = true, .connection = c, .events = &rig_consumer_events, .owner = c};
 }
 
-enum ox_err rig_subscribe(struct rig *r, struct rig_consumer *c, struct ox_topic *t, const char *subscription, bool from_earliest)
+enum ox_err rig_subscribe(struct rig *r, struct rig_consumer *c, struct ox_topic *t, const char *subscription,
+                          bool from_earliest)
 {
     *c = (struct rig_consumer){.rig = r};
     struct ox_subscribe o = rig_subscribe_op(c, subscription);

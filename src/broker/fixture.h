@@ -26,15 +26,16 @@ struct rig {
     struct ox_meta_memory_tree *tree;
     struct ox_sim_store *store;
     // What the hook does to calls of the place; NULL: nothing special.
-    void (*on_place)(struct rig *r, enum ox_sim_place_call call, int64_t ledger, int64_t entry, struct ox_sim_place_fault *fault);
+    void (*on_place)(struct rig *r, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                     struct ox_sim_place_fault *fault);
     void *ctx;
     struct ox_sim_place_faults faults;
     bool (*fails)(const char *path); // metadata calls on such a path fail; NULL: none
     struct ox_meta_memory_faults meta_faults;
     char edges[64][32]; // state changes logged so far: "topic LOADING OPEN"
     size_t edge_count;
-    struct ox_broker_config config;  // for the next start
-    struct ox_ml_settings settings;  // for the next start
+    struct ox_broker_config config; // for the next start
+    struct ox_ml_settings settings; // for the next start
     // The process.
     struct ox_loop *loop;
     struct ox_meta *meta;
@@ -97,7 +98,8 @@ struct rig_consumer {
     bool full; // takes no more
     bool dead; // answers no probe
 };
-enum ox_err rig_subscribe(struct rig *r, struct rig_consumer *c, struct ox_topic *t, const char *subscription, bool from_earliest);
+enum ox_err rig_subscribe(struct rig *r, struct rig_consumer *c, struct ox_topic *t, const char *subscription,
+                          bool from_earliest);
 // Prepares a subscribe with this consumer as owner.
 struct ox_subscribe rig_subscribe_op(struct rig_consumer *c, const char *subscription);
 enum ox_err rig_ack(struct rig_consumer *c, bool cumulative, struct ox_pos pos, uint64_t set, bool has_set);

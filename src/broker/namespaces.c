@@ -58,7 +58,8 @@ void ox_namespace_get(struct ox_shard *sh, struct ox_namespace_get *g, const cha
 {
     ox_op_begin(&g->op);
     g->shard = sh;
-    OX_CLEANUP(ox_free_ptr) char *path = ox_asprintf("/admin/policies/%s", ns);
+    OX_CLEANUP(ox_free_ptr)
+    char *path = ox_asprintf("/admin/policies/%s", ns);
     ox_op_init(&g->get.op, sh->loop, namespace_got, "namespace.get");
     ox_meta_get(sh->meta, &g->get, path);
 }
@@ -82,7 +83,8 @@ static enum ox_err partitions_read(struct ox_buf value, uint32_t *ret)
 // Makes the node of a partitioned topic.
 static void partitions_make(struct ox_meta *meta, struct ox_meta_put *put, const char *path, uint32_t partitions)
 {
-    OX_CLEANUP(ox_free_ptr) char *json = ox_asprintf("{\"partitions\":%u,\"deleted\":false}", (unsigned)partitions);
+    OX_CLEANUP(ox_free_ptr)
+    char *json = ox_asprintf("{\"partitions\":%u,\"deleted\":false}", (unsigned)partitions);
     struct ox_buf value = ox_buf_copy(json, strlen(json));
     ox_meta_put(meta, put, path, value, OX_META_ABSENT, 0);
     ox_buf_unref(&value);
@@ -132,8 +134,10 @@ static ox_step partitions_start(struct ox_seq *s)
 static ox_step partitions_topic(struct ox_seq *s)
 {
     struct ox_partitions_get *p = partitions_of(s);
-    OX_CLEANUP(ox_free_ptr) char *storage = ox_topic_name_storage(&p->name);
-    OX_CLEANUP(ox_free_ptr) char *path = ox_asprintf("/managed-ledgers/%s", storage);
+    OX_CLEANUP(ox_free_ptr)
+    char *storage = ox_topic_name_storage(&p->name);
+    OX_CLEANUP(ox_free_ptr)
+    char *path = ox_asprintf("/managed-ledgers/%s", storage);
     ox_seq_bind(s, &p->get.op, "partitions.plain");
     ox_meta_get(p->shard->meta, &p->get, path);
     return OX_WAIT(s, partitions_topic_got);
@@ -251,7 +255,8 @@ static void list_take(struct ox_topics_list *l)
         struct ox_str local = {0};
         struct ox_topic_name name = {0};
         if (ox_name_decode(&local, l->children.names[i]) == OX_OK) {
-            OX_CLEANUP(ox_free_ptr) char *full = ox_asprintf("persistent://%s/%s", l->ns, ox_str_get(&local));
+            OX_CLEANUP(ox_free_ptr)
+            char *full = ox_asprintf("persistent://%s/%s", l->ns, ox_str_get(&local));
             if (ox_topic_name_parse(&name, full) == OX_OK && (l->with_system || !ox_topic_name_is_system(&name)))
                 l->names[l->count++] = ox_strdup(name.full);
         }
@@ -278,7 +283,8 @@ static ox_step list_namespace(struct ox_seq *s)
     struct ox_topics_list *l = CONTAINER_OF(s, struct ox_topics_list, seq);
     if (s->err)
         return OX_FINISH(s, s->err);
-    OX_CLEANUP(ox_free_ptr) char *path = ox_asprintf("/managed-ledgers/%s/persistent", l->ns);
+    OX_CLEANUP(ox_free_ptr)
+    char *path = ox_asprintf("/managed-ledgers/%s/persistent", l->ns);
     ox_seq_bind(s, &l->children.op, "topics.children");
     ox_meta_children(l->shard->meta, &l->children, path);
     return OX_WAIT(s, list_children);

@@ -27,15 +27,15 @@ void ox_namespace_get(struct ox_shard *sh, struct ox_namespace_get *op, const ch
 // automatic creation off), CORRUPT, those of the metadata store.
 struct ox_partitions_get {
     struct ox_op op;
-    bool create;                     // in: may be made
-    uint32_t partitions;             // result
-    struct ox_shard *shard;          // private
-    struct ox_topic_name name;       // private
-    struct ox_namespace_get ns;      // private
-    struct ox_meta_get get;          // private
-    struct ox_meta_put put;          // private
-    struct ox_seq seq;               // private
-    char *path;                      // private
+    bool create;                // in: may be made
+    uint32_t partitions;        // result
+    struct ox_shard *shard;     // private
+    struct ox_topic_name name;  // private
+    struct ox_namespace_get ns; // private
+    struct ox_meta_get get;     // private
+    struct ox_meta_put put;     // private
+    struct ox_seq seq;          // private
+    char *path;                 // private
 };
 // The name is copied.
 void ox_partitions_get(struct ox_shard *sh, struct ox_partitions_get *op, const struct ox_topic_name *name);
@@ -56,14 +56,14 @@ void ox_partitions_create(struct ox_shard *sh, struct ox_partitions_create *op, 
 // Lists the persistent topics of a namespace by their full names, sorted; partitions appear one by one. Errors: NAMESPACE_NOT_FOUND, those of the metadata store.
 struct ox_topics_list {
     struct ox_op op;
-    bool with_system;               // in: topics that only brokers use too
-    char **names;                   // result: free with ox_topics_list_fini
-    size_t count;                   // result
-    struct ox_shard *shard;         // private
-    char *ns;                       // private
-    struct ox_namespace_get get;    // private
+    bool with_system;                 // in: topics that only brokers use too
+    char **names;                     // result: free with ox_topics_list_fini
+    size_t count;                     // result
+    struct ox_shard *shard;           // private
+    char *ns;                         // private
+    struct ox_namespace_get get;      // private
     struct ox_meta_children children; // private
-    struct ox_seq seq;              // private
+    struct ox_seq seq;                // private
 };
 void ox_topics_list(struct ox_shard *sh, struct ox_topics_list *op, const char *ns);
 void ox_topics_list_fini(struct ox_topics_list *op);

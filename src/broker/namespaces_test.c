@@ -38,10 +38,12 @@ static void test_first_start_makes_the_nodes_that_pulsar_makes(void **state)
     struct rig r;
     rig_init(&r);
     expect_node(&r, "/admin/policies/public", "{\"adminRoles\":[],\"allowedClusters\":[\"standalone\"]}");
-    expect_node(&r, "/admin/partitioned-topics/pulsar/system/persistent/transaction_coordinator_assign", "{\"partitions\":16,\"deleted\":false}");
+    expect_node(&r, "/admin/partitioned-topics/pulsar/system/persistent/transaction_coordinator_assign",
+                "{\"partitions\":16,\"deleted\":false}");
     expect_node(&r, "/bookies", "{}");
     char *policies = node(&r, "/admin/policies/public/default");
-    assert_non_null(strstr(policies, "\"boundaries\":[\"0x00000000\",\"0x40000000\",\"0x80000000\",\"0xc0000000\",\"0xffffffff\"],\"numBundles\":4"));
+    assert_non_null(strstr(policies, "\"boundaries\":[\"0x00000000\",\"0x40000000\",\"0x80000000\",\"0xc0000000\","
+                                     "\"0xffffffff\"],\"numBundles\":4"));
     assert_non_null(strstr(policies, "\"replication_clusters\":[\"standalone\"]"));
     assert_non_null(strstr(policies, "\"deleted\":false"));
     ox_free(policies);
@@ -70,8 +72,7 @@ static void test_policies_are_read_and_bad_ones_told(void **state)
     assert_int_equal(namespace_of(&r, "public/default", &p), OX_OK);
     assert_int_equal(p.auto_topic_creation, -1);
     assert_int_equal(namespace_of(&r, "public/none", &p), OX_E_NAMESPACE_NOT_FOUND);
-    put_node(&r, "/admin/policies/public/a",
-             "{\"autoTopicCreationOverride\":{\"allowAutoTopicCreation\":true,\"topicType\":\"partitioned\",\"defaultNumPartitions\":5}}");
+    put_node(&r, "/admin/policies/public/a", "{\"autoTopicCreationOverride\":{\"allowAutoTopicCreation\":true,\"topicType\":\"partitioned\",\"defaultNumPartitions\":5}}");
     assert_int_equal(namespace_of(&r, "public/a", &p), OX_OK);
     assert_int_equal(p.auto_topic_creation, 1);
     assert_true(p.auto_topic_partitioned);
@@ -91,7 +92,8 @@ static void test_override_of_a_namespace_decides_over_the_setting(void **state)
     put_node(&r, "/admin/policies/public/no", "{\"autoTopicCreationOverride\":{\"allowAutoTopicCreation\":false}}");
     assert_int_equal(rig_topic_err(&r, "public/no/t", true), OX_E_TOPIC_NOT_FOUND);
     r.shard.config.auto_topic_creation = false;
-    put_node(&r, "/admin/policies/public/yes", "{\"autoTopicCreationOverride\":{\"allowAutoTopicCreation\":true,\"topicType\":\"non-partitioned\"}}");
+    put_node(&r, "/admin/policies/public/yes",
+             "{\"autoTopicCreationOverride\":{\"allowAutoTopicCreation\":true,\"topicType\":\"non-partitioned\"}}");
     assert_int_equal(rig_topic_err(&r, "public/yes/t", true), OX_OK);
     rig_fini(&r);
 }

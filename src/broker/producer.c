@@ -39,7 +39,8 @@ static struct ox_producer *producer_named(struct ox_topic *t, const char *name)
 // The same client's producer, before its own connection noticed that it has begun anew.
 static bool producer_is_succeeded(const struct ox_producer *old, const struct ox_producer_open *o)
 {
-    return old->connection == o->connection && old->id == o->id && !old->user_named && !o->user_named && old->epoch < o->epoch;
+    return old->connection == o->connection && old->id == o->id && !old->user_named && !o->user_named &&
+           old->epoch < o->epoch;
 }
 
 // The topic was loaded on a full disk and is there for its consumers. When there is space again it is loaded anew, and this client comes back.
@@ -67,7 +68,8 @@ static ox_step opening_start(struct ox_seq *s)
     if (o->topic->ml && o->topic->ml->full)
         return opening_without_space(o);
     if (!o->own_name)
-        o->own_name = ox_asprintf("%s-%llu-%llu", sh->config.cluster, (unsigned long long)sh->producer_epoch, (unsigned long long)sh->producer_seq++);
+        o->own_name = ox_asprintf("%s-%llu-%llu", sh->config.cluster, (unsigned long long)sh->producer_epoch,
+                                  (unsigned long long)sh->producer_seq++);
     return OX_GOTO(s, opening_name);
 }
 

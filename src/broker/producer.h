@@ -8,15 +8,20 @@
 struct ox_producer;
 struct ox_resend_scan;
 
-enum ox_access_mode { OX_ACCESS_SHARED, OX_ACCESS_EXCLUSIVE, OX_ACCESS_WAIT_FOR_EXCLUSIVE, OX_ACCESS_EXCLUSIVE_WITH_FENCING };
+enum ox_access_mode {
+    OX_ACCESS_SHARED,
+    OX_ACCESS_EXCLUSIVE,
+    OX_ACCESS_WAIT_FOR_EXCLUSIVE,
+    OX_ACCESS_EXCLUSIVE_WITH_FENCING
+};
 
 // One send: what was given and what came of it.
 struct ox_receipt {
     enum ox_err err;
-    struct ox_pos pos;             // stored at (OK)
+    struct ox_pos pos; // stored at (OK)
     uint64_t sequence_id;
-    uint64_t highest_sequence_id;  // of a batch, else 0
-    uint64_t index;                // broker entry index of its last message, with broker entry metadata
+    uint64_t highest_sequence_id; // of a batch, else 0
+    uint64_t index;               // broker entry index of its last message, with broker entry metadata
 };
 
 // The owner's side. All are called from the loop, none inside a call of the owner's; inside receipt and unblocked the owner neither publishes nor closes.
@@ -36,50 +41,50 @@ struct ox_producer {
     uint32_t magic;
     struct ox_topic *topic;
     char *name;
-    bool user_named;      // the client chose the name
-    uint64_t epoch;       // of the client's reconnects
-    uint64_t id;          // the connection's number for it: public, the owner's
+    bool user_named;        // the client chose the name
+    uint64_t epoch;         // of the client's reconnects
+    uint64_t id;            // the connection's number for it: public, the owner's
     const void *connection; // identity of the connection: public, the owner's
-    char peer[64];        // for statistics
+    char peer[64];          // for statistics
     uint64_t connected_ms;
     struct ox_kv metadata;
     struct ox_rate in;
-    uint32_t inflight;    // sends without an outcome
-    bool failed;          // a send failed: all later ones fail until it reconnects
-    bool blocked;         // ox_producer_publish said to stop
-    bool resending;       // read-only: sends may be re-sends of stored ones
+    uint32_t inflight; // sends without an outcome
+    bool failed;       // a send failed: all later ones fail until it reconnects
+    bool blocked;      // ox_producer_publish said to stop
+    bool resending;    // read-only: sends may be re-sends of stored ones
     const struct ox_producer_events *events;
-    void *owner;          // public
-    struct ox_list publishes; // private: in flight, in order
-    struct ox_op *draining;   // private: finished when nothing is in flight
-    struct ox_link link;  // private: in topic->producers
+    void *owner;                 // public
+    struct ox_list publishes;    // private: in flight, in order
+    struct ox_op *draining;      // private: finished when nothing is in flight
+    struct ox_link link;         // private: in topic->producers
     struct ox_link blocked_link; // private: in shard->blocked
 };
 
 // Attaches a producer. What is given by pointer is copied, and must live until the operation is over. Errors: PRODUCER_BUSY (the name is connected and its holder alive), TOPIC_FENCED, TOPIC_TERMINATED, UNSUPPORTED (an access mode other than shared), those of the log (looking for what may be re-sent).
 struct ox_producer_open {
     struct ox_op op;
-    const char *name;            // in: NULL or "": generated
-    bool user_named;             // in
-    bool reconnect;              // in: the name was in use before (a name given, or an epoch above 0): sends may be re-sends
-    uint64_t epoch;              // in
-    uint64_t id;                 // in
-    const void *connection;      // in
-    enum ox_access_mode mode;    // in
-    const struct ox_kv *metadata; // in: may be NULL
-    const char *peer;            // in: may be NULL
+    const char *name;       // in: NULL or "": generated
+    bool user_named;        // in
+    bool reconnect;         // in: the name was in use before (a name given, or an epoch above 0): sends may be re-sends
+    uint64_t epoch;         // in
+    uint64_t id;            // in
+    const void *connection; // in
+    enum ox_access_mode mode;                // in
+    const struct ox_kv *metadata;            // in: may be NULL
+    const char *peer;                        // in: may be NULL
     const struct ox_producer_events *events; // in
-    void *owner;                 // in
-    struct ox_producer *producer; // result
-    const char *why;             // result on errors: static sentence or NULL
-    struct ox_topic *topic;      // private
-    struct ox_op probe;          // private
-    struct ox_link link;         // private
-    struct ox_seq seq;           // private
-    char *own_name;              // private
-    uint64_t wait_for;           // private: topic->appends that must have ended
-    bool probed;                 // private
-    struct ox_resend_scan *scan; // private
+    void *owner;                             // in
+    struct ox_producer *producer;            // result
+    const char *why;                         // result on errors: static sentence or NULL
+    struct ox_topic *topic;                  // private
+    struct ox_op probe;                      // private
+    struct ox_link link;                     // private
+    struct ox_seq seq;                       // private
+    char *own_name;                          // private
+    uint64_t wait_for;                       // private: topic->appends that must have ended
+    bool probed;                             // private
+    struct ox_resend_scan *scan;             // private
 };
 void ox_producer_open(struct ox_topic *t, struct ox_producer_open *op);
 // Waits until all sends so far have their receipts; one at a time. It goes on existing. Errors: CANCELED (it was closed meanwhile).
@@ -91,11 +96,11 @@ void ox_producer_lost(struct ox_producer *p);
 
 // What a send is, taken from its metadata by the front door.
 struct ox_send {
-    struct ox_buf entry;          // [0x0e01 checksum] metadata size, metadata, payload: as it came; a reference is taken
-    size_t plain_len;             // bytes of the entry behind the checksum
-    uint32_t crc;                 // CRC-32C of those, verified; needed only while producer->resending
-    bool crc_known;               // crc is there although it is not needed: it is not computed again
-    uint32_t messages;            // >= 1
+    struct ox_buf entry; // [0x0e01 checksum] metadata size, metadata, payload: as it came; a reference is taken
+    size_t plain_len;    // bytes of the entry behind the checksum
+    uint32_t crc;        // CRC-32C of those, verified; needed only while producer->resending
+    bool crc_known;      // crc is there although it is not needed: it is not computed again
+    uint32_t messages;   // >= 1
     uint64_t sequence_id;
     uint64_t highest_sequence_id; // of a batch, else 0
 };

@@ -9,13 +9,13 @@
 // One send in flight; recycled through shard->free_publishes.
 struct publish {
     struct ox_ml_append append;
-    struct ox_topic *topic;        // held
-    struct ox_producer *producer;  // NULL once it is gone
+    struct ox_topic *topic;       // held
+    struct ox_producer *producer; // NULL once it is gone
     struct ox_receipt receipt;
-    uint64_t bytes;                // charged to topic and shard; 0 for what is not stored
+    uint64_t bytes; // charged to topic and shard; 0 for what is not stored
     uint32_t messages;
-    bool over;                     // the outcome is known; earlier sends of the producer may not be
-    struct ox_link link;           // in producer->publishes, or in the pool
+    bool over;           // the outcome is known; earlier sends of the producer may not be
+    struct ox_link link; // in producer->publishes, or in the pool
 };
 
 // The producer leaves its sends: they end without a receipt.

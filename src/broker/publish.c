@@ -21,7 +21,8 @@ static struct publish *publish_new(struct ox_producer *p, const struct ox_send *
     struct publish *pub = l ? CONTAINER_OF(l, struct publish, link) : ox_malloc(sizeof *pub);
     pub->topic = p->topic;
     pub->producer = p;
-    pub->receipt = (struct ox_receipt){.pos = {-1, -1}, .sequence_id = send->sequence_id, .highest_sequence_id = send->highest_sequence_id};
+    pub->receipt = (struct ox_receipt){
+        .pos = {-1, -1}, .sequence_id = send->sequence_id, .highest_sequence_id = send->highest_sequence_id};
     pub->messages = send->messages;
     pub->bytes = 0;
     pub->over = false;
@@ -115,7 +116,8 @@ static void blocked_wake(struct ox_shard *sh)
 {
     OX_LIST_EACH(&sh->blocked, l) {
         struct ox_producer *p = CONTAINER_OF(l, struct ox_producer, blocked_link);
-        if (p->topic->inflight_bytes > sh->config.topic_inflight_bytes / 2 || sh->inflight_bytes > sh->config.total_inflight_bytes / 2)
+        if (p->topic->inflight_bytes > sh->config.topic_inflight_bytes / 2 ||
+            sh->inflight_bytes > sh->config.total_inflight_bytes / 2)
             continue;
         ox_list_remove(&sh->blocked, l);
         p->blocked = false;

@@ -6,9 +6,9 @@
 
 // Zeroed memory counts from nothing.
 struct ox_rate {
-    uint64_t messages, bytes, entries;       // read-only: totals since it began
-    double messages_per_s, bytes_per_s;      // read-only: over the last whole interval
-    double entries_per_s;                    // read-only
+    uint64_t messages, bytes, entries;                // read-only: totals since it began
+    double messages_per_s, bytes_per_s;               // read-only: over the last whole interval
+    double entries_per_s;                             // read-only
     uint64_t mark_messages, mark_bytes, mark_entries; // private: totals at the interval's start
 };
 

@@ -22,8 +22,11 @@ static uint64_t name_hash(const uint8_t *name, size_t len)
 
 static struct resend_slot slot_of(const struct ox_resend_key *key)
 {
-    return (struct resend_slot){
-        .name = name_hash(key->name, key->name_len), .sequence_id = key->sequence_id, .crc = key->crc, .len = (uint32_t)key->len, .used = true};
+    return (struct resend_slot){.name = name_hash(key->name, key->name_len),
+                                .sequence_id = key->sequence_id,
+                                .crc = key->crc,
+                                .len = (uint32_t)key->len,
+                                .used = true};
 }
 
 static bool slot_same(const struct resend_slot *a, const struct resend_slot *b)

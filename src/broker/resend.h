@@ -7,11 +7,13 @@
 
 #include "broker/topic.h"
 
-#define OX_RESEND_ENTRIES_MIN 4096u              // entries read back whatever their publish times say: producers' clocks differ
-#define OX_RESEND_ENTRIES_MAX 65536u             // entries read back from a log's end
-#define OX_RESEND_BYTES_MAX (16u * 1024 * 1024)  // bytes read back
-#define OX_RESEND_WINDOW_MS 60000u               // publish time: what is older than the newest entry by this has its receipt long since
-#define OX_RESEND_TOTAL_BYTES_MAX (64u * 1024 * 1024) // memory of all tables of a process; beyond it the log's end is not read, with a warning
+#define OX_RESEND_ENTRIES_MIN 4096u  // entries read back whatever their publish times say: producers' clocks differ
+#define OX_RESEND_ENTRIES_MAX 65536u // entries read back from a log's end
+#define OX_RESEND_BYTES_MAX (16u * 1024 * 1024) // bytes read back
+#define OX_RESEND_WINDOW_MS \
+    60000u // publish time: what is older than the newest entry by this has its receipt long since
+#define OX_RESEND_TOTAL_BYTES_MAX \
+    (64u * 1024 * 1024) // memory of all tables of a process; beyond it the log's end is not read, with a warning
 
 // Who sent what. The name is borrowed.
 struct ox_resend_key {
@@ -41,14 +43,14 @@ uint64_t ox_resend_bytes(const struct ox_resend *r);
 // found after a second crash too. Finishes with OK also where entries are damaged (they are passed, with a warning). Errors: TOPIC_FENCED, SHUTDOWN, those of the log.
 struct ox_resend_scan {
     struct ox_op op;
-    struct ox_topic *topic;     // private
-    struct ox_ml_read read;     // private
-    struct ox_pos end, stop;    // private: the newest entry to look at; the newest one not to look at
+    struct ox_topic *topic;           // private
+    struct ox_ml_read read;           // private
+    struct ox_pos end, stop;          // private: the newest entry to look at; the newest one not to look at
     int64_t ledger, first, low, high; // private: the chunk first..high of it is being read, at low
-    uint32_t step;              // private: entries of one read
-    uint64_t newest_ms, chunk_ms; // private: publish times, of all and of the entries being read
-    uint64_t entries, bytes;    // private: read so far
-    uint64_t damaged;           // private
+    uint32_t step;                    // private: entries of one read
+    uint64_t newest_ms, chunk_ms;     // private: publish times, of all and of the entries being read
+    uint64_t entries, bytes;          // private: read so far
+    uint64_t damaged;                 // private
 };
 void ox_resend_scan(struct ox_topic *t, struct ox_resend_scan *op);
 // Drops a table that is too old to be of use; called now and then.

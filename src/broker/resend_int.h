@@ -14,7 +14,7 @@ struct resend_slot {
 
 struct ox_resend {
     struct resend_slot *slots;
-    size_t cap, count; // cap is a power of two
+    size_t cap, count;   // cap is a power of two
     struct ox_pos upto;  // the log's end has been read up to here
     bool holds;          // the log keeps what is consumed meanwhile
     uint64_t scanned_ns; // when

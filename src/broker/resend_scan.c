@@ -20,7 +20,8 @@ static void scan_finish(struct ox_resend_scan *scan, enum ox_err err)
     struct ox_topic *t = scan->topic;
     struct ox_resend *r = t->resend;
     if (scan->damaged)
-        ox_warn(t->shard->log, "topic.resend.damaged", "topic=%s entries=%llu", t->name.full, (unsigned long long)scan->damaged);
+        ox_warn(t->shard->log, "topic.resend.damaged", "topic=%s entries=%llu", t->name.full,
+                (unsigned long long)scan->damaged);
     if (r) {
         t->shard->resend_bytes += ox_resend_bytes(r) - r->charged;
         r->charged = ox_resend_bytes(r);
@@ -38,7 +39,8 @@ static void scan_note(struct ox_resend_scan *scan, const struct ox_entry *entry)
     struct ox_message_meta meta;
     scan->entries++;
     scan->bytes += entry->data.len;
-    if (ox_message_parse(entry->data, false, &view) != OX_OK || ox_message_meta_scan(view.metadata.data, view.metadata.len, &meta) != OX_OK)
+    if (ox_message_parse(entry->data, false, &view) != OX_OK ||
+        ox_message_meta_scan(view.metadata.data, view.metadata.len, &meta) != OX_OK)
         return;
     uint32_t crc = view.has_checksum ? view.checksum : ox_crc32c(0, view.plain.data, view.plain.len);
     struct ox_resend_key key = {meta.producer_name.data, meta.producer_name.len, meta.sequence_id, crc, view.plain.len};
@@ -94,7 +96,8 @@ static void scan_read(struct ox_resend_scan *scan)
         return;
     }
     uint64_t most = OX_MIN((uint64_t)(scan->high - scan->low + 1), (uint64_t)scan->step);
-    scan->read = (struct ox_ml_read){.from = {scan->ledger, scan->low}, .entries_max = (uint32_t)most, .bytes_max = CHUNK_BYTES};
+    scan->read =
+        (struct ox_ml_read){.from = {scan->ledger, scan->low}, .entries_max = (uint32_t)most, .bytes_max = CHUNK_BYTES};
     ox_op_init(&scan->read.op, t->shard->loop, scan_read_done, "resend.read");
     ox_mledger_read(t->ml, &scan->read);
 }
@@ -110,7 +113,8 @@ static const struct ox_ml_ledger *scan_ledger_before(const struct ox_mledger *ml
 
 static bool scan_is_enough(const struct ox_resend_scan *scan)
 {
-    bool old = scan->entries >= OX_RESEND_ENTRIES_MIN && scan->chunk_ms && scan->chunk_ms + OX_RESEND_WINDOW_MS < scan->newest_ms;
+    bool old = scan->entries >= OX_RESEND_ENTRIES_MIN && scan->chunk_ms &&
+               scan->chunk_ms + OX_RESEND_WINDOW_MS < scan->newest_ms;
     return old || scan->entries >= OX_RESEND_ENTRIES_MAX || scan->bytes >= OX_RESEND_BYTES_MAX;
 }
 
@@ -171,7 +175,8 @@ void ox_resend_scan(struct ox_topic *t, struct ox_resend_scan *scan)
     bool fresh = !t->resend || t->resend->count == 0;
     if (fresh && (t->shard->resend_bytes > OX_RESEND_TOTAL_BYTES_MAX || t->ml->total_entries == 0)) {
         if (t->ml->total_entries)
-            ox_warn(t->shard->log, "topic.resend.skipped", "topic=%s reason=memory bytes=%llu", t->name.full, (unsigned long long)t->shard->resend_bytes);
+            ox_warn(t->shard->log, "topic.resend.skipped", "topic=%s reason=memory bytes=%llu", t->name.full,
+                    (unsigned long long)t->shard->resend_bytes);
         ox_op_finish(&scan->op, OX_OK);
         return;
     }

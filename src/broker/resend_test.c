@@ -34,7 +34,8 @@ static void test_resend_differs_in_any_part(void **state)
     struct ox_resend_key k = key_of("p", 5, 0xabc, 100);
     struct ox_pos pos;
     ox_resend_add(r, &k, (struct ox_pos){1, 2});
-    const struct ox_resend_key other[] = {key_of("q", 5, 0xabc, 100), key_of("p", 6, 0xabc, 100), key_of("p", 5, 0xabd, 100), key_of("p", 5, 0xabc, 101)};
+    const struct ox_resend_key other[] = {key_of("q", 5, 0xabc, 100), key_of("p", 6, 0xabc, 100),
+                                          key_of("p", 5, 0xabd, 100), key_of("p", 5, 0xabc, 101)};
     for (size_t i = 0; i < OX_COUNT(other); i++)
         assert_false(ox_resend_find(r, &other[i], &pos));
     ox_resend_free(r);

@@ -25,15 +25,17 @@ static void setup_add(struct shard_setup *setup, char *take_path, json_t *take_v
 
 static json_t *setup_cluster(const struct ox_broker_config *c)
 {
-    return json_pack("{s:s, s:s, s:b, s:b, s:b, s:s, s:s, s:s}", "serviceUrl", c->web_url, "brokerServiceUrl", c->service_url, "brokerClientTlsEnabled",
-                     0, "tlsAllowInsecureConnection", 0, "brokerClientTlsEnabledWithKeyStore", 0, "brokerClientTlsTrustStoreType", "JKS",
-                     "brokerClientTlsKeyStoreType", "JKS", "brokerClientSslFactoryPlugin", "org.apache.pulsar.common.util.DefaultPulsarSslFactory");
+    return json_pack("{s:s, s:s, s:b, s:b, s:b, s:s, s:s, s:s}", "serviceUrl", c->web_url, "brokerServiceUrl", c->service_url,
+                     "brokerClientTlsEnabled", 0, "tlsAllowInsecureConnection", 0, "brokerClientTlsEnabledWithKeyStore",
+                     0, "brokerClientTlsTrustStoreType", "JKS", "brokerClientTlsKeyStoreType", "JKS",
+                     "brokerClientSslFactoryPlugin", "org.apache.pulsar.common.util.DefaultPulsarSslFactory");
 }
 
 static json_t *setup_global(void)
 {
-    return json_pack("{s:b, s:b, s:b, s:s, s:s, s:s}", "brokerClientTlsEnabled", 0, "tlsAllowInsecureConnection", 0, "brokerClientTlsEnabledWithKeyStore",
-                     0, "brokerClientTlsTrustStoreType", "JKS", "brokerClientTlsKeyStoreType", "JKS", "brokerClientSslFactoryPlugin",
+    return json_pack("{s:b, s:b, s:b, s:s, s:s, s:s}", "brokerClientTlsEnabled", 0, "tlsAllowInsecureConnection", 0,
+                     "brokerClientTlsEnabledWithKeyStore", 0, "brokerClientTlsTrustStoreType", "JKS",
+                     "brokerClientTlsKeyStoreType", "JKS", "brokerClientSslFactoryPlugin",
                      "org.apache.pulsar.common.util.DefaultPulsarSslFactory");
 }
 
@@ -56,12 +58,15 @@ static json_t *setup_bundles(uint32_t count)
 
 static json_t *setup_policies(const struct ox_broker_config *c, uint32_t bundles)
 {
-    json_t *p = json_pack("{s:{s:{}, s:{}, s:{}}, s:[s], s:[], s:o, s:{}, s:{}, s:{}, s:{}, s:{}, s:{}, s:{}, s:{}}", "auth_policies", "namespace_auth",
-                          "destination_auth", "subscription_auth_roles", "replication_clusters", c->cluster, "allowed_clusters", "bundles",
-                          setup_bundles(bundles), "backlog_quota_map", "clusterDispatchRate", "topicDispatchRate", "subscriptionDispatchRate",
-                          "replicatorDispatchRate", "clusterSubscribeRate", "publishMaxMessageRate", "latency_stats_sample_rate");
-    json_t *rest = json_pack("{s:b, s:b, s:s, s:i, s:i, s:s, s:b, s:[], s:{}, s:b}", "deleted", 0, "encryption_required", 0, "subscription_auth_mode",
-                             "None", "offload_threshold", -1, "offload_threshold_in_seconds", -1, "schema_compatibility_strategy", "UNDEFINED",
+    json_t *p = json_pack("{s:{s:{}, s:{}, s:{}}, s:[s], s:[], s:o, s:{}, s:{}, s:{}, s:{}, s:{}, s:{}, s:{}, s:{}}",
+                          "auth_policies", "namespace_auth", "destination_auth", "subscription_auth_roles",
+                          "replication_clusters", c->cluster, "allowed_clusters", "bundles", setup_bundles(bundles),
+                          "backlog_quota_map", "clusterDispatchRate", "topicDispatchRate", "subscriptionDispatchRate",
+                          "replicatorDispatchRate", "clusterSubscribeRate", "publishMaxMessageRate",
+                          "latency_stats_sample_rate");
+    json_t *rest = json_pack("{s:b, s:b, s:s, s:i, s:i, s:s, s:b, s:[], s:{}, s:b}", "deleted", 0,
+                             "encryption_required", 0, "subscription_auth_mode", "None", "offload_threshold", -1,
+                             "offload_threshold_in_seconds", -1, "schema_compatibility_strategy", "UNDEFINED",
                              "schema_validation_enforced", 0, "subscription_types_enabled", "properties", "migrated", 0);
     OX_ASSERT(p && rest && json_object_update(p, rest) == 0);
     json_decref(rest);
@@ -76,7 +81,8 @@ struct shard_setup *setup_new(const struct ox_broker_config *c)
     setup_add(s, ox_strdup("/admin/policies/public"), setup_tenant(c));
     setup_add(s, ox_strdup("/admin/policies/pulsar"), setup_tenant(c));
     setup_add(s, ox_strdup("/admin/policies/pulsar/system"), setup_policies(c, SYSTEM_BUNDLES));
-    setup_add(s, ox_strdup("/admin/local-policies/pulsar/system"), json_pack("{s:o, s:b}", "bundles", setup_bundles(SYSTEM_BUNDLES), "migrated", 0));
+    setup_add(s, ox_strdup("/admin/local-policies/pulsar/system"),
+              json_pack("{s:o, s:b}", "bundles", setup_bundles(SYSTEM_BUNDLES), "migrated", 0));
     setup_add(s, ox_strdup("/admin/policies/public/default"), setup_policies(c, c->bundles));
     setup_add(s, ox_strdup("/admin/partitioned-topics/pulsar/system/persistent/transaction_coordinator_assign"),
               json_pack("{s:i, s:b}", "partitions", (int)COORDINATORS, "deleted", 0));

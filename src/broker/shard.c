@@ -60,9 +60,9 @@ struct shard_metric {
     enum ox_metric_kind kind;
     const char *name, *help;
 };
-#define METRIC(member, kind, name, help)                                                                               \
-    {                                                                                                                  \
-        offsetof(struct ox_shard, member), kind, name, help                                                            \
+#define METRIC(member, kind, name, help)                    \
+    {                                                       \
+        offsetof(struct ox_shard, member), kind, name, help \
     }
 static const struct shard_metric shard_metrics[] = {
     METRIC(topics_count, OX_METRIC_GAUGE, "pulsar_broker_topics_count", "Loaded topics."),
@@ -141,7 +141,8 @@ static ox_step start_counter(struct ox_seq *s)
 {
     struct ox_shard *sh = CONTAINER_OF(s, struct ox_shard, seq);
     ox_seq_bind(s, &sh->put.op, "setup.producer_names");
-    ox_meta_put(sh->meta, &sh->put, "/counters/producer-name/-", ox_buf_empty(), OX_META_ABSENT, OX_META_EPHEMERAL | OX_META_SEQUENTIAL);
+    ox_meta_put(sh->meta, &sh->put, "/counters/producer-name/-", ox_buf_empty(), OX_META_ABSENT,
+                OX_META_EPHEMERAL | OX_META_SEQUENTIAL);
     return OX_WAIT(s, start_numbered);
 }
 
@@ -167,7 +168,8 @@ static void start_done(struct ox_seq *s, enum ox_err err)
     if (err)
         ox_error(sh->log, "shard.start.failed", "step=%s error=%s", s->step, ox_err_name(err));
     else
-        ox_info(sh->log, "shard.started", "cluster=%s producer_epoch=%llu", sh->config.cluster, (unsigned long long)sh->producer_epoch);
+        ox_info(sh->log, "shard.started", "cluster=%s producer_epoch=%llu", sh->config.cluster,
+                (unsigned long long)sh->producer_epoch);
     sh->tick_ns = ox_now_ns(sh->loop);
     if (!err)
         ox_timer_start(&sh->tick, sh->config.stats_interval_ns);

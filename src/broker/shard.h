@@ -14,32 +14,32 @@
 
 // Settings; the names in comments are the configuration keys. Strings are borrowed for the shard's life. ox_broker_config_init gives the defaults.
 struct ox_broker_config {
-    const char *cluster;               // clusterName "standalone"
-    const char *service_url;           // "pulsar://<advertisedAddress>:<brokerServicePort>"; what look-ups answer
-    const char *web_url;               // "http://<advertisedAddress>:<webServicePort>"
-    uint32_t message_bytes_max;        // maxMessageSize 5 MiB
-    uint32_t bundles;                  // defaultNumberOfNamespaceBundles 4
-    bool auto_topic_creation;          // allowAutoTopicCreation true
-    bool auto_topic_partitioned;       // allowAutoTopicCreationType non-partitioned
-    uint32_t default_partitions;       // defaultNumPartitions 1
-    bool auto_subscription_creation;   // allowAutoSubscriptionCreation true
-    bool batch_index_acks;             // acknowledgmentAtBatchIndexLevelEnabled true
-    uint64_t topic_inflight_bytes;     // OX_TOPIC_INFLIGHT_BYTES: beyond it a producer's connection is not read
-    uint64_t total_inflight_bytes;     // OX_TOTAL_INFLIGHT_BYTES
-    uint64_t resend_ns;                // producerResendWindowSeconds 5 min: how long re-sent messages are recognised after a topic was loaded or a connection broke; 0: never
-    uint64_t stats_interval_ns;        // statsUpdateFrequencyInSecs 60
-    uint32_t dispatch_entries_max;     // dispatcherMaxReadBatchSize 100
-    uint32_t dispatch_bytes_max;       // dispatcherMaxReadSizeBytes, 1 MiB here
-    uint64_t probe_ns;                 // connectionLivenessCheckTimeoutMillis 5000
+    const char *cluster;             // clusterName "standalone"
+    const char *service_url;         // "pulsar://<advertisedAddress>:<brokerServicePort>"; what look-ups answer
+    const char *web_url;             // "http://<advertisedAddress>:<webServicePort>"
+    uint32_t message_bytes_max;      // maxMessageSize 5 MiB
+    uint32_t bundles;                // defaultNumberOfNamespaceBundles 4
+    bool auto_topic_creation;        // allowAutoTopicCreation true
+    bool auto_topic_partitioned;     // allowAutoTopicCreationType non-partitioned
+    uint32_t default_partitions;     // defaultNumPartitions 1
+    bool auto_subscription_creation; // allowAutoSubscriptionCreation true
+    bool batch_index_acks;           // acknowledgmentAtBatchIndexLevelEnabled true
+    uint64_t topic_inflight_bytes;   // OX_TOPIC_INFLIGHT_BYTES: beyond it a producer's connection is not read
+    uint64_t total_inflight_bytes;   // OX_TOTAL_INFLIGHT_BYTES
+    uint64_t resend_ns; // producerResendWindowSeconds 5 min: how long re-sent messages are recognised after a topic was loaded or a connection broke; 0: never
+    uint64_t stats_interval_ns;    // statsUpdateFrequencyInSecs 60
+    uint32_t dispatch_entries_max; // dispatcherMaxReadBatchSize 100
+    uint32_t dispatch_bytes_max;   // dispatcherMaxReadSizeBytes, 1 MiB here
+    uint64_t probe_ns;             // connectionLivenessCheckTimeoutMillis 5000
 };
 // Fills in the defaults.
 void ox_broker_config_init(struct ox_broker_config *c);
 
-#define OX_SHARD_STATES(X)                                                                                             \
-    X(NEW)      /* not started */                                                                                      \
-    X(STARTING) /* the first nodes and the producer name counter are being made */                                     \
-    X(RUNNING)  /* serves */                                                                                           \
-    X(STOPPING) /* topics are being closed */                                                                          \
+#define OX_SHARD_STATES(X)                                                         \
+    X(NEW)      /* not started */                                                  \
+    X(STARTING) /* the first nodes and the producer name counter are being made */ \
+    X(RUNNING)  /* serves */                                                       \
+    X(STOPPING) /* topics are being closed */                                      \
     X(STOPPED)
 enum ox_shard_state {
 #define OX_X(name) OX_SHARD_##name,
@@ -59,26 +59,26 @@ struct ox_shard {
     struct ox_ml_factory *mledgers; // public
     struct ox_broker_config config; // public
 
-    enum ox_shard_state state;  // read-only
-    struct ox_map topics;       // read-only: loaded (and loading) topics by full name: struct ox_topic.by_name
-    uint64_t inflight_bytes;    // read-only: appends in flight, all topics
-    uint64_t producer_epoch;    // read-only: I of generated names <cluster>-<I>-<n>
-    struct ox_metric topics_count, subscriptions_count, producers_count, consumers_count;             // read-only
-    struct ox_metric in_messages, in_bytes, out_messages, out_bytes, publish_errors, resends;         // read-only
-    struct ox_metric topic_loads, topic_load_failures;                                                // read-only
+    enum ox_shard_state state; // read-only
+    struct ox_map topics;      // read-only: loaded (and loading) topics by full name: struct ox_topic.by_name
+    uint64_t inflight_bytes;   // read-only: appends in flight, all topics
+    uint64_t producer_epoch;   // read-only: I of generated names <cluster>-<I>-<n>
+    struct ox_metric topics_count, subscriptions_count, producers_count, consumers_count;     // read-only
+    struct ox_metric in_messages, in_bytes, out_messages, out_bytes, publish_errors, resends; // read-only
+    struct ox_metric topic_loads, topic_load_failures;                                        // read-only
 
-    uint64_t producer_seq;          // private: n of generated names
-    struct ox_list blocked;         // private: producers that wait for memory
-    struct ox_list free_publishes;  // private: recycled publish operations
-    uint64_t resend_bytes;          // private: memory of all tables of re-sends
-    struct ox_seq seq;              // private: start or stop
-    struct ox_op *user_op;          // private: finished by the sequence
-    struct ox_op step;          // private
-    struct ox_meta_put put;         // private
-    struct ox_timer tick;           // private: statistics
-    uint64_t tick_ns;               // private: when rates were last computed
-    struct shard_setup *setup;      // private: nodes to be made, while STARTING
-    enum ox_err stop_err;           // private: the first error of a topic's close
+    uint64_t producer_seq;         // private: n of generated names
+    struct ox_list blocked;        // private: producers that wait for memory
+    struct ox_list free_publishes; // private: recycled publish operations
+    uint64_t resend_bytes;         // private: memory of all tables of re-sends
+    struct ox_seq seq;             // private: start or stop
+    struct ox_op *user_op;         // private: finished by the sequence
+    struct ox_op step;             // private
+    struct ox_meta_put put;        // private
+    struct ox_timer tick;          // private: statistics
+    uint64_t tick_ns;              // private: when rates were last computed
+    struct shard_setup *setup;     // private: nodes to be made, while STARTING
+    enum ox_err stop_err;          // private: the first error of a topic's close
 };
 
 // Prepares a shard: registers metrics, makes maps.

@@ -116,7 +116,8 @@ static ox_step subscribe_make(struct ox_subscribe *o)
 static ox_step subscribe_make_at(struct ox_subscribe *o, struct ox_pos start)
 {
     ox_seq_bind(&o->seq, &o->open.op, "cursor.open");
-    ox_cursor_open(o->topic->ml, &o->open, o->own_subscription, o->durable, start, o->own_properties.count ? &o->own_properties : NULL);
+    ox_cursor_open(o->topic->ml, &o->open, o->own_subscription, o->durable, start,
+                   o->own_properties.count ? &o->own_properties : NULL);
     return OX_WAIT(&o->seq, subscribe_made);
 }
 
@@ -157,7 +158,9 @@ static ox_step subscribe_admit(struct ox_seq *q)
     if (o->topic->state != OX_TOPIC_OPEN)
         return OX_FINISH(q, OX_E_TOPIC_FENCED);
     if (s->durable != o->durable)
-        return subscribe_fail(o, OX_E_UNSUPPORTED, s->durable ? "Durable subscription with the same name already exists" : "Non-durable subscription with the same name already exists");
+        return subscribe_fail(o, OX_E_UNSUPPORTED,
+                              s->durable ? "Durable subscription with the same name already exists"
+                                         : "Non-durable subscription with the same name already exists");
     enum ox_err err = subscribe_dispatcher(s, o->type);
     if (err)
         return subscribe_fail(o, err, NULL);

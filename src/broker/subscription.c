@@ -31,8 +31,8 @@ void subscription_set_state(struct ox_subscription *s, enum ox_sub_state to, con
         [OX_SUBSCRIPTION_GONE] = 0,
     };
     OX_ASSERT(allowed[s->state] & 1u << to);
-    ox_debug(s->topic->shard->log, "subscription.state", "topic=%s from=%s to=%s why=%s", s->topic->name.full, ox_sub_state_name(s->state),
-             ox_sub_state_name(to), why);
+    ox_debug(s->topic->shard->log, "subscription.state", "topic=%s from=%s to=%s why=%s", s->topic->name.full,
+             ox_sub_state_name(s->state), ox_sub_state_name(to), why);
     s->state = to;
     for (struct ox_link *l = ox_list_pop_front(&s->waiters); l; l = ox_list_pop_front(&s->waiters))
         ox_seq_resume(&CONTAINER_OF(l, struct ox_subscribe, link)->seq, OX_OK);

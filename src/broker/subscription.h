@@ -6,11 +6,11 @@
 #include "broker/consumer.h"
 #include "broker/dispatcher.h"
 
-#define OX_SUB_STATES(X)                                                                                               \
-    X(OPENING)  /* its cursor is being opened; users wait */                                                           \
-    X(OPEN)     /* serves */                                                                                           \
-    X(SEEKING)  /* the cursor is being moved; consumers wait to attach */                                              \
-    X(REMOVING) /* the cursor is being removed or closed */                                                            \
+#define OX_SUB_STATES(X)                                                  \
+    X(OPENING)  /* its cursor is being opened; users wait */              \
+    X(OPEN)     /* serves */                                              \
+    X(SEEKING)  /* the cursor is being moved; consumers wait to attach */ \
+    X(REMOVING) /* the cursor is being removed or closed */               \
     X(GONE)
 enum ox_sub_state {
 #define OX_X(name) OX_SUBSCRIPTION_##name,
@@ -24,17 +24,17 @@ struct ox_subscription {
     struct ox_topic *topic;
     char *name;
     enum ox_sub_state state;
-    enum ox_sub_type type;          // of its consumers; Exclusive until there was one
+    enum ox_sub_type type; // of its consumers; Exclusive until there was one
     bool durable;
-    struct ox_cursor *cursor;       // NULL while OPENING
-    struct ox_list consumers;       // of struct ox_consumer, link
+    struct ox_cursor *cursor; // NULL while OPENING
+    struct ox_list consumers; // of struct ox_consumer, link
     struct ox_dispatcher *dispatcher;
     struct ox_batch_acks batch_acks;
-    struct ox_rate out;             // of all consumers, past ones too
+    struct ox_rate out; // of all consumers, past ones too
     uint64_t last_consumed_ms, last_acked_ms, last_flow_ms;
-    struct ox_map_node by_name;     // private: in topic->subscriptions
-    struct ox_list waiters;         // private: ox_subscribe waiting for OPEN
-    struct ox_seq seq;              // private: removing a non-durable one
+    struct ox_map_node by_name; // private: in topic->subscriptions
+    struct ox_list waiters;     // private: ox_subscribe waiting for OPEN
+    struct ox_seq seq;          // private: removing a non-durable one
     struct ox_op step;          // private
     struct ox_timer linger;     // private: a sought reader's subscription waits for its client to come back
 };

@@ -24,7 +24,8 @@ void topic_set_state(struct ox_topic *t, enum ox_topic_state to, const char *why
         [OX_TOPIC_GONE] = 0,
     };
     OX_ASSERT(allowed[t->state] & 1u << to);
-    ox_debug(t->shard->log, "topic.state", "topic=%s from=%s to=%s why=%s", t->name.full, ox_topic_state_name(t->state), ox_topic_state_name(to), why);
+    ox_debug(t->shard->log, "topic.state", "topic=%s from=%s to=%s why=%s", t->name.full, ox_topic_state_name(t->state),
+             ox_topic_state_name(to), why);
     t->state = to;
 }
 

@@ -7,11 +7,11 @@
 #include "broker/topic_name.h"
 #include "mledger/mledger.h"
 
-#define OX_TOPIC_STATES(X)                                                                                             \
-    X(LOADING)  /* policies are checked, the log and its cursors are opened */                                         \
-    X(OPEN)     /* serves */                                                                                           \
-    X(CLOSING)  /* clients are told, appends drain, the log closes; then a waiting user loads it anew */               \
-    X(DELETING) /* likewise, and the log goes */                                                                       \
+#define OX_TOPIC_STATES(X)                                                                               \
+    X(LOADING)  /* policies are checked, the log and its cursors are opened */                           \
+    X(OPEN)     /* serves */                                                                             \
+    X(CLOSING)  /* clients are told, appends drain, the log closes; then a waiting user loads it anew */ \
+    X(DELETING) /* likewise, and the log goes */                                                         \
     X(GONE)     /* out of the shard's map; freed with its last hold */
 enum ox_topic_state {
 #define OX_X(name) OX_TOPIC_##name,
@@ -26,25 +26,25 @@ struct ox_topic {
     uint32_t magic;
     struct ox_shard *shard;
     struct ox_topic_name name;
-    struct ox_map_node by_name;   // in shard->topics
+    struct ox_map_node by_name; // in shard->topics
     enum ox_topic_state state;
-    struct ox_mledger *ml;        // NULL until it is open
-    struct ox_list producers;     // of struct ox_producer, link
-    struct ox_map subscriptions;  // of struct ox_subscription, by_name
-    uint64_t inflight_bytes;      // appends in flight
-    uint32_t inflight;            // how many
-    bool failed;                  // an append failed: it is being closed, so that it is loaded anew
-    uint64_t loaded_ms;           // wall time
-    struct ox_rate in, out;       // messages published, delivered
-    uint64_t resent;              // re-sent messages that were answered without storing them twice
+    struct ox_mledger *ml;       // NULL until it is open
+    struct ox_list producers;    // of struct ox_producer, link
+    struct ox_map subscriptions; // of struct ox_subscription, by_name
+    uint64_t inflight_bytes;     // appends in flight
+    uint32_t inflight;           // how many
+    bool failed;                 // an append failed: it is being closed, so that it is loaded anew
+    uint64_t loaded_ms;          // wall time
+    struct ox_rate in, out;      // messages published, delivered
+    uint64_t resent;             // re-sent messages that were answered without storing them twice
 
-    uint32_t holds;               // private
-    uint32_t pins;                // private: operations that use the log; closing waits for them
+    uint32_t holds;                 // private
+    uint32_t pins;                  // private: operations that use the log; closing waits for them
     uint64_t appends, appends_done; // private: started, ended
-    struct ox_list waiters;       // private: ox_topic_get waiting for OPEN or GONE
-    struct ox_list drain_waiters; // private: producers being opened that wait for what their name has in flight
-    struct ox_resend *resend;     // private: what a reconnecting producer may re-send; NULL when there is none
-    void *impl;                   // private: struct topic_impl, only while loading, closing or deleting
+    struct ox_list waiters;         // private: ox_topic_get waiting for OPEN or GONE
+    struct ox_list drain_waiters;   // private: producers being opened that wait for what their name has in flight
+    struct ox_resend *resend;       // private: what a reconnecting producer may re-send; NULL when there is none
+    void *impl;                     // private: struct topic_impl, only while loading, closing or deleting
 };
 
 // Finds a topic, loading it (and creating it where allowed) if it is not loaded. The topic comes with a hold, to be given back with ox_topic_put.
@@ -73,19 +73,19 @@ void ox_topic_unload(struct ox_shard *sh, struct ox_op *op, const char *full_nam
 // Deletes a topic with its subscriptions. Errors: TOPIC_NOT_FOUND, BUSY (producers or consumers are connected and force is false), those of the stores.
 struct ox_topic_delete {
     struct ox_op op;
-    bool force;                // in: connected clients are closed
-    struct ox_topic_get get;   // private
-    struct ox_op close;        // private
+    bool force;              // in: connected clients are closed
+    struct ox_topic_get get; // private
+    struct ox_op close;      // private
 };
 void ox_topic_delete(struct ox_shard *sh, struct ox_topic_delete *op, const struct ox_topic_name *name);
 
 // The last message's id. Errors: TOPIC_FENCED, those of the log.
 struct ox_last_id {
     struct ox_op op;
-    struct ox_pos pos;       // result: {-1, -1} if the topic holds nothing
-    int32_t batch_index;     // result: of the last message in a batch, else -1
-    struct ox_topic *topic;  // private
-    struct ox_ml_read read;  // private
+    struct ox_pos pos;      // result: {-1, -1} if the topic holds nothing
+    int32_t batch_index;    // result: of the last message in a batch, else -1
+    struct ox_topic *topic; // private
+    struct ox_ml_read read; // private
 };
 void ox_topic_last_id(struct ox_topic *t, struct ox_last_id *op);
 

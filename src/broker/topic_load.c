@@ -71,7 +71,8 @@ static ox_step load_open(struct topic_impl *impl, uint32_t partitions)
     struct ox_topic *t = impl->topic;
     impl->tried_create = impl->create;
     impl->tried_explicit = impl->explicit_create;
-    OX_CLEANUP(ox_free_ptr) char *storage = ox_topic_name_storage(&t->name);
+    OX_CLEANUP(ox_free_ptr)
+    char *storage = ox_topic_name_storage(&t->name);
     ox_seq_bind(&impl->seq, &impl->open.op, "mledger.open");
     ox_mledger_open(t->shard->mledgers, &impl->open, storage, load_may_create(impl, partitions));
     return OX_WAIT(&impl->seq, load_opened);
@@ -108,7 +109,8 @@ static ox_step load_namespace_got(struct ox_seq *s)
     struct topic_impl *impl = load_of(s);
     if (s->err)
         return OX_FINISH(s, s->err);
-    OX_CLEANUP(ox_free_ptr) char *path = ox_topic_name_partitions_path(&impl->topic->name);
+    OX_CLEANUP(ox_free_ptr)
+    char *path = ox_topic_name_partitions_path(&impl->topic->name);
     ox_seq_bind(s, &impl->get.op, "topic.partitions");
     ox_meta_get(impl->topic->shard->meta, &impl->get, path);
     return OX_WAIT(s, load_partitions_got);
@@ -145,7 +147,8 @@ static void load_done(struct ox_seq *s, enum ox_err err)
         sh->topic_load_failures.value++;
         enum ox_log_level level = ox_err_class(err) == OX_CLASS_CLIENT ? OX_LOG_INFO : OX_LOG_WARN;
         if (ox_log_on(sh->log, level))
-            ox_log_line(sh->log, level, "topic.load.failed", "topic=%s step=%s error=%s", t->name.full, s->step, ox_err_name(err));
+            ox_log_line(sh->log, level, "topic.load.failed", "topic=%s step=%s error=%s", t->name.full, s->step,
+                        ox_err_name(err));
         topic_gone(t, err);
         return;
     }

@@ -169,7 +169,8 @@ char *ox_topic_name_storage(const struct ox_topic_name *name)
 char *ox_topic_name_partitions_path(const struct ox_topic_name *name)
 {
     struct ox_str s = {0};
-    OX_CLEANUP(ox_free_ptr) char *base = ox_strndup(name->local, name_base_len(name->local, name->partition));
+    OX_CLEANUP(ox_free_ptr)
+    char *base = ox_strndup(name->local, name_base_len(name->local, name->partition));
     ox_str_addf(&s, "/admin/partitioned-topics/%s/%s/", name->ns, domain_names[name->domain]);
     ox_name_encode(&s, base);
     return ox_str_take(&s);
@@ -216,6 +217,7 @@ static bool ends_with(const char *s, const char *end)
 
 bool ox_topic_name_is_system(const struct ox_topic_name *name)
 {
-    OX_CLEANUP(ox_free_ptr) char *base = ox_strndup(name->local, name_base_len(name->local, name->partition));
+    OX_CLEANUP(ox_free_ptr)
+    char *base = ox_strndup(name->local, name_base_len(name->local, name->partition));
     return !strncmp(base, "__", 2) || ends_with(base, "__transaction_pending_ack") || !strcmp(name->ns, "pulsar/system");
 }

@@ -27,7 +27,8 @@ static void test_topic_name_every_form(void **state)
     expect_name("persistent://a/b/t", "persistent://a/b/t", "a/b", -1);
     expect_name("non-persistent://a/b/t", "non-persistent://a/b/t", "a/b", -1);
     expect_name("persistent://a/c/b/t", "persistent://a/c/b/t", "a/c/b", -1);
-    expect_name("persistent://pulsar/c/127.0.0.1:8080/healthcheck", "persistent://pulsar/c/127.0.0.1:8080/healthcheck", "pulsar/c/127.0.0.1:8080", -1);
+    expect_name("persistent://pulsar/c/127.0.0.1:8080/healthcheck", "persistent://pulsar/c/127.0.0.1:8080/healthcheck",
+                "pulsar/c/127.0.0.1:8080", -1);
     expect_name("t-partition-3", "persistent://public/default/t-partition-3", "public/default", 3);
     expect_name("t-partition-03", "persistent://public/default/t-partition-03", "public/default", -1);
     expect_name("t-partition-1-partition-2", "persistent://public/default/t-partition-1-partition-2", "public/default", 2);
@@ -36,8 +37,19 @@ static void test_topic_name_every_form(void **state)
 static void test_topic_name_refuses_bad_ones(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"", "a/t", "persistent://t", "persistent://a/t", "persistent:///b/t", "persistent://a//t", "persistent://a/b/",
-                                      "file://a/b/t", "://a/b/t", "persistent://a b/c/t", "persistent://../c/t", "a/b/c/t", "t\xff"};
+    static const char *const bad[] = {"",
+                                      "a/t",
+                                      "persistent://t",
+                                      "persistent://a/t",
+                                      "persistent:///b/t",
+                                      "persistent://a//t",
+                                      "persistent://a/b/",
+                                      "file://a/b/t",
+                                      "://a/b/t",
+                                      "persistent://a b/c/t",
+                                      "persistent://../c/t",
+                                      "a/b/c/t",
+                                      "t\xff"};
     struct ox_topic_name n;
     for (size_t i = 0; i < OX_COUNT(bad); i++)
         assert_int_equal(ox_topic_name_parse(&n, bad[i]), OX_E_INVALID_TOPIC_NAME);
@@ -90,8 +102,10 @@ static void test_namespace_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_topic_name_every_form),   cmocka_unit_test(test_topic_name_refuses_bad_ones),
-        cmocka_unit_test(test_topic_name_storage_is_encoded_once), cmocka_unit_test(test_bundles_cover_the_ring),
+        cmocka_unit_test(test_topic_name_every_form),
+        cmocka_unit_test(test_topic_name_refuses_bad_ones),
+        cmocka_unit_test(test_topic_name_storage_is_encoded_once),
+        cmocka_unit_test(test_bundles_cover_the_ring),
         cmocka_unit_test(test_namespace_names),
     };
     return cmocka_run_group_tests_name("broker.topic_name", tests, NULL, NULL);

@@ -3,7 +3,8 @@
 #include "client/client_int.h"
 #include "wire/compress.h"
 
-#define RECEIVE_BATCHED_BYTES_MIN 6u // a message of a batch: its metadata's length, and in it at least the payload's size
+#define RECEIVE_BATCHED_BYTES_MIN \
+    6u // a message of a batch: its metadata's length, and in it at least the payload's size
 
 // An entry with all that its messages share.
 struct receive {

@@ -85,7 +85,8 @@ static struct ox_meta *rig_meta(struct rig *r)
 {
     struct ox_op op = {0};
     struct ox_meta *meta = NULL;
-    OX_CLEANUP(ox_free_ptr) char *dir = ox_asprintf("%s/metadata", r->dir);
+    OX_CLEANUP(ox_free_ptr)
+    char *dir = ox_asprintf("%s/metadata", r->dir);
     struct ox_meta_lmdb_config config = {.dir = dir};
     ox_op_init(&op, r->loop, rig_done, "test");
     ox_meta_lmdb_open(r->loop, &op, &config, &meta);
@@ -115,7 +116,8 @@ static struct ox_place *rig_place(struct rig *r)
     struct ox_op op = {0};
     struct ox_place *place = NULL;
     struct ox_store_config config;
-    OX_CLEANUP(ox_free_ptr) char *dir = ox_asprintf("%s/store", r->dir);
+    OX_CLEANUP(ox_free_ptr)
+    char *dir = ox_asprintf("%s/store", r->dir);
     ox_store_config_init(&config, dir);
     config.segment_bytes = 1024 * 1024;
     config.reserve_bytes = 0;
@@ -145,7 +147,8 @@ static void rig_ledger(struct rig *r, struct ox_place *place, int64_t id, const 
     ox_kv_fini(&custom);
     for (int e = 0; e < entries; e++) {
         struct ox_append append = {.entry = e, .part_count = 1};
-        OX_CLEANUP(ox_free_ptr) char *text = ox_asprintf("%s%d", word, e);
+        OX_CLEANUP(ox_free_ptr)
+        char *text = ox_asprintf("%s%d", word, e);
         append.parts[0] = ox_buf_copy(text, strlen(text));
         ox_op_init(&append.op, r->loop, rig_done, "test");
         ox_ledger_append(create.ledger, &append);
@@ -187,7 +190,8 @@ static void rig_damage(struct rig *r, const char *text)
 {
     bool found = false;
     for (unsigned n = 1; n < 10 && !found; n++) {
-        OX_CLEANUP(ox_free_ptr) char *path = ox_asprintf("%s/store/seg-%016x", r->dir, n);
+        OX_CLEANUP(ox_free_ptr)
+        char *path = ox_asprintf("%s/store/seg-%016x", r->dir, n);
         found = access(path, F_OK) == 0 && rig_damage_file(path, text);
     }
     assert_true(found);
@@ -208,7 +212,8 @@ static int teardown(void **state)
 {
     struct rig *r = *state;
     ox_posix_loop_free(r->loop);
-    OX_CLEANUP(ox_free_ptr) char *remove_it = ox_asprintf("rm -r %s", r->dir);
+    OX_CLEANUP(ox_free_ptr)
+    char *remove_it = ox_asprintf("rm -r %s", r->dir);
     int rc = system(remove_it); // NOLINT: a name of our own
     ox_str_fini(&r->said);
     ox_str_fini(&r->out);
@@ -260,7 +265,8 @@ static void test_inspect_makes_nothing_where_nothing_is(void **state)
     struct rig *r = *state;
     assert_int_equal(rig_inspect(r, (struct inspect){.what = INSPECT_NODES}), OX_E_NOT_FOUND);
     assert_int_equal(rig_inspect(r, (struct inspect){.what = INSPECT_LEDGERS}), OX_E_NOT_FOUND);
-    OX_CLEANUP(ox_free_ptr) char *store = ox_asprintf("%s/store", r->dir);
+    OX_CLEANUP(ox_free_ptr)
+    char *store = ox_asprintf("%s/store", r->dir);
     assert_int_equal(mkdir(store, 0700), 0);
     assert_int_equal(rig_inspect(r, (struct inspect){.what = INSPECT_LEDGERS}), OX_E_NOT_FOUND);
     assert_int_equal(rmdir(store), 0);
@@ -274,9 +280,10 @@ static void test_inspect_ledgers_of_both_states(void **state)
     rig_ledger(r, place, 9, "word", 1, false);
     rig_place_close(r, place);
     assert_int_equal(rig_inspect(r, (struct inspect){.what = INSPECT_LEDGERS}), OX_OK);
-    assert_string_equal(ox_str_get(&r->out),
-                        "{\"ledger\":7,\"state\":\"closed\",\"last_entry\":1,\"length\":10,\"custom\":{\"component\":\"a \\\"test\\\"\"}}\n"
-                        "{\"ledger\":9,\"state\":\"open\",\"last_entry\":0,\"length\":5,\"custom\":{\"component\":\"a \\\"test\\\"\"}}\n");
+    assert_string_equal(ox_str_get(&r->out), "{\"ledger\":7,\"state\":\"closed\",\"last_entry\":1,\"length\":10,"
+                                             "\"custom\":{\"component\":\"a \\\"test\\\"\"}}\n"
+                                             "{\"ledger\":9,\"state\":\"open\",\"last_entry\":0,\"length\":5,"
+                                             "\"custom\":{\"component\":\"a \\\"test\\\"\"}}\n");
 }
 
 static void test_inspect_missing_ledger_is_named_the_others_are_shown(void **state)
@@ -287,7 +294,8 @@ static void test_inspect_missing_ledger_is_named_the_others_are_shown(void **sta
     rig_place_close(r, place);
     const int64_t ids[] = {8, 7};
     assert_int_equal(rig_inspect(r, (struct inspect){.what = INSPECT_ENTRIES, .ids = ids, .id_count = 2}), OX_E_NO_LEDGER);
-    assert_string_equal(ox_str_get(&r->out), "{\"ledger\":7,\"entry\":0,\"hex\":\"4130\"}\n{\"ledger\":7,\"entry\":1,\"hex\":\"4131\"}\n");
+    assert_string_equal(ox_str_get(&r->out),
+                        "{\"ledger\":7,\"entry\":0,\"hex\":\"4130\"}\n{\"ledger\":7,\"entry\":1,\"hex\":\"4131\"}\n");
     assert_non_null(strstr(ox_str_get(&r->trouble), "ledger 8"));
 }
 

@@ -60,7 +60,8 @@ static ox_step ledgers_listed(struct ox_seq *s)
     if (s->err != OX_OK)
         return inspect_failed(i, s->err, l->dir);
     if (!ledgers_has_table(&l->files)) {
-        OX_CLEANUP(ox_free_ptr) char *table = ox_asprintf("%s/table.mdb", l->dir);
+        OX_CLEANUP(ox_free_ptr)
+        char *table = ox_asprintf("%s/table.mdb", l->dir);
         return inspect_failed(i, OX_E_NOT_FOUND, table);
     }
     struct ox_store_config config;
@@ -95,10 +96,11 @@ static ox_step ledgers_page(struct ox_seq *s)
 
 static void ledgers_show(struct inspect *i, const struct ox_ledger_info *info)
 {
-    static const char *const states[] = {[OX_LEDGER_OPEN] = "open", [OX_LEDGER_IN_RECOVERY] = "in recovery", [OX_LEDGER_CLOSED] = "closed"};
+    static const char *const states[] = {
+        [OX_LEDGER_OPEN] = "open", [OX_LEDGER_IN_RECOVERY] = "in recovery", [OX_LEDGER_CLOSED] = "closed"};
     struct ox_str *line = &i->ledgers->line;
-    ox_str_addf(line, "{\"ledger\":%" PRId64 ",\"state\":\"%s\",\"last_entry\":%" PRId64 ",\"length\":%" PRIu64 ",\"custom\":", info->id,
-                states[info->state], info->last_entry, info->length);
+    ox_str_addf(line, "{\"ledger\":%" PRId64 ",\"state\":\"%s\",\"last_entry\":%" PRId64 ",\"length\":%" PRIu64 ",\"custom\":",
+                info->id, states[info->state], info->last_entry, info->length);
     line_kv(line, &info->custom);
     ox_str_adds(line, "}");
     line_emit(i, line);
@@ -137,7 +139,8 @@ static ox_step ledgers_one(struct ox_seq *s)
 // This ledger cannot be read on; the others can.
 static ox_step ledgers_skip(struct inspect *i, enum ox_err err)
 {
-    OX_CLEANUP(ox_free_ptr) char *what = ox_asprintf("%s: ledger %" PRId64, i->ledgers->dir, i->ids[i->ledgers->index]);
+    OX_CLEANUP(ox_free_ptr)
+    char *what = ox_asprintf("%s: ledger %" PRId64, i->ledgers->dir, i->ids[i->ledgers->index]);
     inspect_note(i, err, what);
     i->ledgers->index++;
     return OX_GOTO(&i->seq, ledgers_one);
@@ -175,7 +178,8 @@ static ox_step ledgers_read(struct ox_seq *s)
 static void ledgers_show_entry(struct inspect *i, struct ox_buf bytes)
 {
     struct ox_str *line = &i->ledgers->line;
-    ox_str_addf(line, "{\"ledger\":%" PRId64 ",\"entry\":%" PRId64 ",\"hex\":", i->ledgers->ledger->info.id, i->ledgers->entry++);
+    ox_str_addf(line, "{\"ledger\":%" PRId64 ",\"entry\":%" PRId64 ",\"hex\":", i->ledgers->ledger->info.id,
+                i->ledgers->entry++);
     line_hex(line, bytes);
     ox_str_adds(line, "}");
     line_emit(i, line);
@@ -185,10 +189,12 @@ static void ledgers_show_entry(struct inspect *i, struct ox_buf bytes)
 static ox_step ledgers_damaged(struct inspect *i, enum ox_err err)
 {
     struct inspect_ledgers *l = i->ledgers;
-    OX_CLEANUP(ox_free_ptr) char *what = err == OX_E_CORRUPT ? ox_strdup(l->read.where)
-                                                             : ox_asprintf("ledger=%" PRId64 " entry=%" PRId64, l->ledger->info.id, l->entry);
+    OX_CLEANUP(ox_free_ptr)
+    char *what = err == OX_E_CORRUPT ? ox_strdup(l->read.where)
+                                     : ox_asprintf("ledger=%" PRId64 " entry=%" PRId64, l->ledger->info.id, l->entry);
     inspect_note(i, err, what);
-    ox_str_addf(&l->line, "{\"ledger\":%" PRId64 ",\"entry\":%" PRId64 ",\"error\":\"%s\",\"where\":", l->ledger->info.id, l->entry++, ox_err_name(err));
+    ox_str_addf(&l->line, "{\"ledger\":%" PRId64 ",\"entry\":%" PRId64 ",\"error\":\"%s\",\"where\":", l->ledger->info.id,
+                l->entry++, ox_err_name(err));
     line_string(&l->line, what);
     ox_str_adds(&l->line, "}");
     line_emit(i, &l->line);

@@ -23,11 +23,15 @@ static const char manual[] =
     "  nodes [PATH]   the metadata nodes at and below PATH (default: all): {\"path\",\"version\",\"hex\"}\n"
     "  ledgers        the ledgers of the embedded store: {\"ledger\",\"state\",\"last_entry\",\"length\",\"custom\"};\n"
     "                 state is open, in recovery or closed, custom is the ledger's custom metadata\n"
-    "  ledger ID...   the entries of these ledgers: {\"ledger\",\"entry\",\"hex\"}; an entry that cannot be read is shown as\n"
-    "                 {\"ledger\",\"entry\",\"error\",\"where\"}, where names the file and offset, and the dump goes on\n"
+    "  ledger ID...   the entries of these ledgers: {\"ledger\",\"entry\",\"hex\"}; an entry that cannot be read is "
+    "shown as\n"
+    "                 {\"ledger\",\"entry\",\"error\",\"where\"}, where names the file and offset, and the dump goes "
+    "on\n"
     "\n"
-    "Metadata is opened read-only. Opening the store does what the broker does at its start: the journal is replayed and a new\n"
-    "segment begun; nothing that was acknowledged changes. While the broker runs, inspect a copy of the folder (cp -a DIR COPY).\n"
+    "Metadata is opened read-only. Opening the store does what the broker does at its start: the journal is replayed "
+    "and a new\n"
+    "segment begun; nothing that was acknowledged changes. While the broker runs, inspect a copy of the folder (cp -a "
+    "DIR COPY).\n"
     "\n"
     "Exit status: 0 all shown, 1 something could not be shown (standard error says what), 2 wrong usage.\n";
 
@@ -90,7 +94,8 @@ static int run(struct inspect *i)
 
 static int run_entries(struct inspect *i, char **ids, int count)
 {
-    OX_CLEANUP(ox_free_ptr) int64_t *numbers = ox_calloc((size_t)count, sizeof *numbers);
+    OX_CLEANUP(ox_free_ptr)
+    int64_t *numbers = ox_calloc((size_t)count, sizeof *numbers);
     if (count == 0)
         return usage_error("a ledger's id is missing", "");
     for (int k = 0; k < count; k++)

@@ -10,7 +10,7 @@ struct inspect_nodes {
     struct ox_meta *meta;
     char **stack; // paths still to be shown, the next one last
     size_t count, cap;
-    char *path;   // being shown
+    char *path; // being shown
     struct ox_meta_get get;
     struct ox_meta_children children;
     struct ox_str line;
@@ -97,7 +97,8 @@ static void nodes_show(struct inspect *i)
 static ox_step nodes_skip(struct inspect *i, enum ox_err err)
 {
     struct inspect_nodes *n = i->nodes;
-    OX_CLEANUP(ox_free_ptr) char *what = ox_asprintf("%s: node %s", n->dir, n->path);
+    OX_CLEANUP(ox_free_ptr)
+    char *what = ox_asprintf("%s: node %s", n->dir, n->path);
     inspect_note(i, err, what);
     ox_free(n->path);
     n->path = NULL;

@@ -12,15 +12,15 @@
 struct ox_fs;
 struct ox_file;
 
-#define OX_IOV_MAX 1024 // parts of one vectored write
+#define OX_IOV_MAX 1024       // parts of one vectored write
 #define OX_DIRECT_ALIGN 4096u // bytes
 
 enum ox_open_flags {
     OX_OPEN_READ = 1,
-    OX_OPEN_WRITE = 2,      // read and write
-    OX_OPEN_CREATE = 4,     // make it if it is not there
-    OX_OPEN_EXCLUSIVE = 8,  // with CREATE: EXISTS if it is there
-    OX_OPEN_DIRECT = 16,    // a hint: large writes whose parts and offset are multiples of OX_DIRECT_ALIGN, in memory aligned to it, go past the page cache
+    OX_OPEN_WRITE = 2,     // read and write
+    OX_OPEN_CREATE = 4,    // make it if it is not there
+    OX_OPEN_EXCLUSIVE = 8, // with CREATE: EXISTS if it is there
+    OX_OPEN_DIRECT = 16, // a hint: large writes whose parts and offset are multiples of OX_DIRECT_ALIGN, in memory aligned to it, go past the page cache
 };
 
 // A directory entry.
@@ -43,14 +43,16 @@ struct ox_space {
 // What a body supplies. Each call begins `op` and finishes it later; out parameters are written before the finish, on success only; buffers stay the caller's
 // and must live until then. Errors: NOT_FOUND, EXISTS, NO_SPACE, ACCESS, IO, LOCKED, SHUTDOWN (the process is dead).
 struct ox_fs_body {
-    void (*open)(struct ox_fs *fs, struct ox_op *op, enum ox_lane lane, const char *path, int flags, struct ox_file **ret_file, uint64_t *ret_size);
+    void (*open)(struct ox_fs *fs, struct ox_op *op, enum ox_lane lane, const char *path, int flags,
+                 struct ox_file **ret_file, uint64_t *ret_size);
     void (*mkdir)(struct ox_fs *fs, struct ox_op *op, const char *path);
     void (*list)(struct ox_fs *fs, struct ox_op *op, const char *path, struct ox_dirlist *ret_list);
     void (*rename)(struct ox_fs *fs, struct ox_op *op, const char *from, const char *to);
     void (*unlink)(struct ox_fs *fs, struct ox_op *op, const char *path);
     void (*sync_dir)(struct ox_fs *fs, struct ox_op *op, const char *path);
     void (*space)(struct ox_fs *fs, struct ox_op *op, const char *path, struct ox_space *ret_space);
-    void (*lock)(struct ox_fs *fs, struct ox_op *op, const char *path, struct ox_file **ret_lock); // exclusive, for the life of the file; LOCKED if another process holds it
+    void (*lock)(struct ox_fs *fs, struct ox_op *op, const char *path,
+                 struct ox_file **ret_lock); // exclusive, for the life of the file; LOCKED if another process holds it
     void (*read)(struct ox_file *f, struct ox_op *op, void *buf, size_t len, uint64_t offset, size_t *ret_len);
     void (*write)(struct ox_file *f, struct ox_op *op, const struct iovec *iov, int iov_count, uint64_t offset, bool sync);
     void (*sync)(struct ox_file *f, struct ox_op *op);
@@ -72,7 +74,8 @@ struct ox_file {
 };
 
 // Opens (or creates) a file whose operations run on `lane`; *ret_size is its size in bytes.
-void ox_file_open(struct ox_fs *fs, struct ox_op *op, enum ox_lane lane, const char *path, int flags, struct ox_file **ret_file, uint64_t *ret_size);
+void ox_file_open(struct ox_fs *fs, struct ox_op *op, enum ox_lane lane, const char *path, int flags,
+                  struct ox_file **ret_file, uint64_t *ret_size);
 // Reads up to len bytes at offset; *ret_len is shorter only at the end of the file.
 void ox_file_read(struct ox_file *f, struct ox_op *op, void *buf, size_t len, uint64_t offset, size_t *ret_len);
 // Writes all parts at offset (at most OX_IOV_MAX), then, if `sync`, makes them durable (fdatasync) in the same job. After an error nothing is known of the range.

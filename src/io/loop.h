@@ -9,19 +9,20 @@
 #include "base/log.h"
 #include "io/op.h"
 
-#define OX_MS UINT64_C(1000000)        // nanoseconds in a millisecond
-#define OX_SEC UINT64_C(1000000000)    // nanoseconds in a second
+#define OX_MS UINT64_C(1000000)     // nanoseconds in a millisecond
+#define OX_SEC UINT64_C(1000000000) // nanoseconds in a second
 
 struct ox_job;
 struct ox_loop;
 
 // What a body of the port (io/posix on libuv, sim) supplies.
 struct ox_loop_body {
-    uint64_t (*now_ns)(struct ox_loop *loop);   // monotonic
-    uint64_t (*wall_ms)(struct ox_loop *loop);  // since 1970
-    uint64_t (*random)(struct ox_loop *loop);   // 64 random bits
+    uint64_t (*now_ns)(struct ox_loop *loop);  // monotonic
+    uint64_t (*wall_ms)(struct ox_loop *loop); // since 1970
+    uint64_t (*random)(struct ox_loop *loop);  // 64 random bits
     void (*submit)(struct ox_loop *loop, struct ox_job *job); // run job->run on its lane, then ox_op_finish(&job->op, OX_OK) on the loop
-    void (*crash_point)(struct ox_loop *loop, const char *name); // stop the process (or the simulated one) if armed; NULL: nothing is armed
+    void (*crash_point)(struct ox_loop *loop,
+                        const char *name); // stop the process (or the simulated one) if armed; NULL: nothing is armed
 };
 
 // The shared part of every loop: ready queue and timers. Bodies embed it first.
@@ -33,8 +34,8 @@ struct ox_loop {
     size_t heap_count, heap_cap;     // private
     uint64_t timer_seq;              // private
     bool crash_armed;                // private: a crash point may be armed
-    bool dead;                       // read-only: this (simulated) process has crashed: every port answers SHUTDOWN and does nothing
-    struct ox_list turn_end;         // private: hooks to run when the ready queue has run dry
+    bool dead; // read-only: this (simulated) process has crashed: every port answers SHUTDOWN and does nothing
+    struct ox_list turn_end; // private: hooks to run when the ready queue has run dry
 };
 
 // Prepares the shared part; called by bodies.
@@ -62,11 +63,11 @@ static inline uint64_t ox_loop_random(struct ox_loop *loop)
 
 // A timer, embedded in its owner.
 struct ox_timer {
-    struct ox_loop *loop;              // read-only
-    void (*fire)(struct ox_timer *t);  // read-only
-    uint64_t due_ns;                   // read-only while started
-    uint64_t seq;                      // private
-    size_t index;                      // private: place in the heap + 1, 0 = stopped
+    struct ox_loop *loop;             // read-only
+    void (*fire)(struct ox_timer *t); // read-only
+    uint64_t due_ns;                  // read-only while started
+    uint64_t seq;                     // private
+    size_t index;                     // private: place in the heap + 1, 0 = stopped
 };
 // Prepares a timer.
 void ox_timer_init(struct ox_timer *t, struct ox_loop *loop, void (*fire)(struct ox_timer *t));
@@ -97,19 +98,19 @@ enum ox_lane {
     OX_LANE_POOL,    // two threads: reads, compaction copies, zero-filling, compression
 };
 struct ox_job {
-    struct ox_op op;                   // done on the loop; err is always OX_OK (or SHUTDOWN): results are in the job's own struct
-    void (*run)(struct ox_job *job);   // public
-    enum ox_lane lane;                 // public
-    void *body;                        // private to the loop's body
+    struct ox_op op; // done on the loop; err is always OX_OK (or SHUTDOWN): results are in the job's own struct
+    void (*run)(struct ox_job *job); // public
+    enum ox_lane lane;               // public
+    void *body;                      // private to the loop's body
 };
 // Starts a job; job->op must be initialised, run and lane set.
 void ox_job_submit(struct ox_loop *loop, struct ox_job *job);
 
 // A named crash point: one per arrow of each multi-step job. Armed in the real process by the environment (OXBOW_CRASH_POINT=name[:nth]), in the simulator by the seed or a test.
-#define OX_CRASHPOINT(loop, name)                                                                                      \
-    do {                                                                                                               \
-        if (__builtin_expect((loop)->crash_armed, 0))                                                                  \
-            (loop)->body->crash_point((loop), (name));                                                                 \
+#define OX_CRASHPOINT(loop, name)                      \
+    do {                                               \
+        if (__builtin_expect((loop)->crash_armed, 0))  \
+            (loop)->body->crash_point((loop), (name)); \
     } while (0)
 
 #endif

@@ -51,8 +51,8 @@ static void test_timers_fire_in_order_of_due_time_then_start(void **state)
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(ticks[i].count, i % 3 ? 1 : 0);
         for (size_t j = 0; j < n; j++) {
-            if (i % 3 && j % 3 && (ticks[i].timer.due_ns < ticks[j].timer.due_ns ||
-                                   (ticks[i].timer.due_ns == ticks[j].timer.due_ns && i < j)))
+            if (i % 3 && j % 3 &&
+                (ticks[i].timer.due_ns < ticks[j].timer.due_ns || (ticks[i].timer.due_ns == ticks[j].timer.due_ns && i < j)))
                 assert_true(ticks[i].place < ticks[j].place);
         }
     }

@@ -18,14 +18,14 @@ enum ox_op_state { OX_OP_IDLE, OX_OP_PENDING, OX_OP_FINISHING };
 // Embedded in its owner, or in a typed operation that adds results ("struct ox_meta_get { struct ox_op op; ... }").
 // The owner keeps it alive until `done` has been called. `done` may start it again or free it.
 struct ox_op {
-    enum ox_err err;          // read-only: the outcome, valid in and after done
-    enum ox_op_state state;   // private
-    struct ox_loop *loop;     // read-only
-    ox_op_fn done;            // read-only
+    enum ox_err err;                  // read-only: the outcome, valid in and after done
+    enum ox_op_state state;           // private
+    struct ox_loop *loop;             // read-only
+    ox_op_fn done;                    // read-only
     void (*cancel)(struct ox_op *op); // private: set by the callee that can cancel, cleared at finish
-    struct ox_link link;      // for the callee's queues while pending, for the loop's while finishing
-    const char *name;         // read-only, static: what is waited for, shown in logs
-    struct ox_seq *seq;       // private: the sequence that done resumes (ox_seq_bind), or NULL
+    struct ox_link link;              // for the callee's queues while pending, for the loop's while finishing
+    const char *name;                 // read-only, static: what is waited for, shown in logs
+    struct ox_seq *seq;               // private: the sequence that done resumes (ox_seq_bind), or NULL
 };
 
 // Prepares an operation (or re-binds an idle one); name is static text.

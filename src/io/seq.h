@@ -10,18 +10,19 @@ typedef ox_step (*ox_step_fn)(struct ox_seq *s);
 
 // Embedded in the job's owner. A step looks at s->err (the outcome of the operation waited for) first.
 struct ox_seq {
-    enum ox_err err;              // read-only for steps: outcome of what was last waited for
-    struct ox_loop *loop;         // read-only
-    const char *name;             // read-only, static: the job
-    const char *step;             // read-only, static: the step waited in, or running
-    ox_step_fn next;              // private
+    enum ox_err err;                                 // read-only for steps: outcome of what was last waited for
+    struct ox_loop *loop;                            // read-only
+    const char *name;                                // read-only, static: the job
+    const char *step;                                // read-only, static: the step waited in, or running
+    ox_step_fn next;                                 // private
     void (*done)(struct ox_seq *s, enum ox_err err); // private: called once, from the loop
-    bool active;                  // read-only
-    struct ox_op kick;            // private
+    bool active;                                     // read-only
+    struct ox_op kick;                               // private
 };
 
 // Starts a job at `first`, which runs from the ready queue (not inside this call). `done` is called exactly once when a step returns OX_FINISH.
-void ox_seq_start(struct ox_seq *s, struct ox_loop *loop, const char *name, ox_step_fn first, void (*done)(struct ox_seq *s, enum ox_err err));
+void ox_seq_start(struct ox_seq *s, struct ox_loop *loop, const char *name, ox_step_fn first,
+                  void (*done)(struct ox_seq *s, enum ox_err err));
 // Prepares an operation (also one inside a typed operation: `&get.op`) whose completion resumes the sequence with the operation's outcome. Use it instead of
 // ox_op_init right before the call that starts it; that step returns OX_WAIT.
 void ox_seq_bind(struct ox_seq *s, struct ox_op *op, const char *what);

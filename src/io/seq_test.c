@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "io/seq.h"
 #include "io/loop_rig_test.h"
+#include "io/seq.h"
 
 struct work {
     struct ox_seq seq;

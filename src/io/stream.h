@@ -36,14 +36,14 @@ struct ox_stream_body {
 
 // An open stream; bodies embed it first.
 struct ox_stream {
-    const struct ox_stream_body *body;      // private
-    struct ox_loop *loop;                   // read-only
-    const struct ox_stream_events *events;  // set by the owner at accept or connect
-    void *owner;                            // public
-    size_t queued_bytes;                    // read-only: bytes written by the owner that the kernel hasn't taken
-    size_t high_bytes, low_bytes;           // public: marks for `writable`; defaults OX_CONN_OUT_BYTES_HIGH and _LOW
-    bool above_high;                        // read-only
-    char peer[64];                          // read-only: "127.0.0.1:43210"
+    const struct ox_stream_body *body;     // private
+    struct ox_loop *loop;                  // read-only
+    const struct ox_stream_events *events; // set by the owner at accept or connect
+    void *owner;                           // public
+    size_t queued_bytes;                   // read-only: bytes written by the owner that the kernel hasn't taken
+    size_t high_bytes, low_bytes;          // public: marks for `writable`; defaults OX_CONN_OUT_BYTES_HIGH and _LOW
+    bool above_high;                       // read-only
+    char peer[64];                         // read-only: "127.0.0.1:43210"
 };
 
 // For bodies: prepares the shared part with the default marks.
@@ -78,9 +78,10 @@ struct ox_net {
 // A listener; bodies embed it first.
 struct ox_listener {
     struct ox_net *net;
-    uint16_t port;                                                    // read-only: the real port, also when 0 was asked for
-    void (*accept)(struct ox_listener *l, struct ox_stream *give_s);  // set by the owner right after ox_net_listen; must set give_s->events
-    void *owner;                                                      // public
+    uint16_t port; // read-only: the real port, also when 0 was asked for
+    void (*accept)(struct ox_listener *l,
+                   struct ox_stream *give_s); // set by the owner right after ox_net_listen; must set give_s->events
+    void *owner;                              // public
 };
 // Listens on host:port (port 0: any). Errors: ADDRESS_IN_USE, ACCESS, INVALID (host). The listener accepts from the next turn on.
 enum ox_err ox_net_listen(struct ox_net *net, const char *host, uint16_t port, struct ox_listener **ret) OX_CHECKED;

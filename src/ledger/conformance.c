@@ -40,7 +40,8 @@ static enum ox_err conformance_create(struct ox_conformance *c, int64_t id, cons
     return err;
 }
 
-static enum ox_err conformance_open(struct ox_conformance *c, int64_t id, enum ox_open_mode mode, const char *owner, struct ox_ledger **ret)
+static enum ox_err conformance_open(struct ox_conformance *c, int64_t id, enum ox_open_mode mode, const char *owner,
+                                    struct ox_ledger **ret)
 {
     struct ox_ledger_open op = {0};
     struct ox_kv custom = conformance_custom(owner);
@@ -52,7 +53,8 @@ static enum ox_err conformance_open(struct ox_conformance *c, int64_t id, enum o
     return err;
 }
 
-static void conformance_start_append(struct ox_conformance *c, struct ox_ledger *l, struct ox_append *a, int64_t entry, const char *text)
+static void conformance_start_append(struct ox_conformance *c, struct ox_ledger *l, struct ox_append *a, int64_t entry,
+                                     const char *text)
 {
     *a = (struct ox_append){.entry = entry, .part_count = 2};
     size_t half = strlen(text) / 2;
@@ -69,7 +71,8 @@ static enum ox_err conformance_append(struct ox_conformance *c, struct ox_ledger
     return c->wait(c, &a.op);
 }
 
-static enum ox_err conformance_read(struct ox_conformance *c, struct ox_ledger *l, struct ox_read *r, int64_t first, int64_t last, uint64_t bytes_max)
+static enum ox_err conformance_read(struct ox_conformance *c, struct ox_ledger *l, struct ox_read *r, int64_t first,
+                                    int64_t last, uint64_t bytes_max)
 {
     *r = (struct ox_read){.first = first, .last = last, .bytes_max = bytes_max};
     conformance_init(c, &r->op);

@@ -6,9 +6,9 @@
 
 // What a body's tests supply.
 struct ox_conformance {
-    struct ox_place *place;                                                // an open, empty place at the start of each test
-    enum ox_err (*wait)(struct ox_conformance *c, struct ox_op *op);       // drives the loop until op is over; returns its outcome
-    void (*reopen)(struct ox_conformance *c);                              // closes the place in good order and opens it again (place changes)
+    struct ox_place *place;                                          // an open, empty place at the start of each test
+    enum ox_err (*wait)(struct ox_conformance *c, struct ox_op *op); // drives the loop until op is over; returns its outcome
+    void (*reopen)(struct ox_conformance *c); // closes the place in good order and opens it again (place changes)
     void *ctx;
 };
 // One test; asserts with cmocka.

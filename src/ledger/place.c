@@ -42,7 +42,8 @@ void ox_ledger_create(struct ox_place *p, struct ox_ledger_create *op, int64_t i
     p->body->create(p, op, id, custom);
 }
 
-void ox_ledger_open(struct ox_place *p, struct ox_ledger_open *op, int64_t id, enum ox_open_mode mode, const struct ox_kv *expected)
+void ox_ledger_open(struct ox_place *p, struct ox_ledger_open *op, int64_t id, enum ox_open_mode mode,
+                    const struct ox_kv *expected)
 {
     ox_op_begin(&op->op);
     op->ledger = NULL;

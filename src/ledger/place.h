@@ -23,9 +23,9 @@ enum ox_ledger_state { OX_LEDGER_OPEN, OX_LEDGER_IN_RECOVERY, OX_LEDGER_CLOSED }
 struct ox_ledger_info {
     int64_t id;
     enum ox_ledger_state state;
-    int64_t last_entry;    // last confirmed entry; -1 = none. Final when CLOSED
-    uint64_t length;       // bytes of all entries up to last_entry
-    struct ox_kv custom;   // custom metadata: application, component, pulsar/managed-ledger, pulsar/cursor, ... and ours
+    int64_t last_entry;  // last confirmed entry; -1 = none. Final when CLOSED
+    uint64_t length;     // bytes of all entries up to last_entry
+    struct ox_kv custom; // custom metadata: application, component, pulsar/managed-ledger, pulsar/cursor, ... and ours
 };
 // Frees the custom metadata.
 void ox_ledger_info_fini(struct ox_ledger_info *info);
@@ -37,11 +37,11 @@ enum ox_open_mode {
 
 // An append. The caller fills the first part; entries of a ledger are appended with ids 0, 1, 2 ... without a hole and complete in that order.
 struct ox_append {
-    struct ox_op op;          // OK only when the entry is on stable storage of the place's policy. Errors: FENCED, CLOSED, NO_SPACE, PLACE_FAILED, TOO_BIG, SHUTDOWN. After an error no later append of the handle succeeds.
-    int64_t entry;            // in: the id, must be the next one (asserted)
-    struct ox_buf parts[3];   // in: the entry's bytes one after another; references are the caller's to keep until done
-    uint32_t part_count;      // in
-    uint32_t tail_len;        // in: so many bytes at the end of the last part have been checked already: their CRC-32C is tail_crc. 0: none
+    struct ox_op op; // OK only when the entry is on stable storage of the place's policy. Errors: FENCED, CLOSED, NO_SPACE, PLACE_FAILED, TOO_BIG, SHUTDOWN. After an error no later append of the handle succeeds.
+    int64_t entry;   // in: the id, must be the next one (asserted)
+    struct ox_buf parts[3]; // in: the entry's bytes one after another; references are the caller's to keep until done
+    uint32_t part_count;    // in
+    uint32_t tail_len; // in: so many bytes at the end of the last part have been checked already: their CRC-32C is tail_crc. 0: none
     uint32_t tail_crc;        // in
     struct ox_ledger *ledger; // private
     uint64_t private_[6];     // private to the place: offset, batch, ...
@@ -51,13 +51,13 @@ uint64_t ox_append_bytes(const struct ox_append *a);
 
 // A read of entries first..last of a ledger.
 struct ox_read {
-    struct ox_op op;         // Errors: NO_ENTRY (beyond the end), NO_LEDGER, CORRUPT (with entry and where), IO, SHUTDOWN
-    int64_t first, last;     // in
-    uint64_t bytes_max;      // in: stop after the entry that passes it; at least one entry is returned
-    struct ox_buf *entries;  // result: count slices, owned by the caller: free with ox_read_fini
-    size_t count;            // result: entries first..first+count-1
-    char where[160];         // result on CORRUPT: ledger, entry, file, offset, for the log
-    void *private_;          // private to the place
+    struct ox_op op;     // Errors: NO_ENTRY (beyond the end), NO_LEDGER, CORRUPT (with entry and where), IO, SHUTDOWN
+    int64_t first, last; // in
+    uint64_t bytes_max;  // in: stop after the entry that passes it; at least one entry is returned
+    struct ox_buf *entries; // result: count slices, owned by the caller: free with ox_read_fini
+    size_t count;           // result: entries first..first+count-1
+    char where[160];        // result on CORRUPT: ledger, entry, file, offset, for the log
+    void *private_;         // private to the place
 };
 // Frees the result's slices and array.
 void ox_read_fini(struct ox_read *r);
@@ -111,7 +111,8 @@ struct ox_capacity {
 // What a kind of place supplies. The functions below that users call have begun the operation already (and set ox_append.ledger); a body only finishes it.
 struct ox_place_body {
     void (*create)(struct ox_place *p, struct ox_ledger_create *op, int64_t id, const struct ox_kv *custom);
-    void (*open)(struct ox_place *p, struct ox_ledger_open *op, int64_t id, enum ox_open_mode mode, const struct ox_kv *expected);
+    void (*open)(struct ox_place *p, struct ox_ledger_open *op, int64_t id, enum ox_open_mode mode,
+                 const struct ox_kv *expected);
     void (*append)(struct ox_ledger *l, struct ox_append *op);
     void (*read)(struct ox_ledger *l, struct ox_read *op);
     void (*close_ledger)(struct ox_ledger *l, struct ox_ledger_close *op);
@@ -135,16 +136,17 @@ struct ox_place {
 
 // A handle on a ledger, for one writer or reader; bodies embed it first.
 struct ox_ledger {
-    struct ox_place *place;      // read-only
-    struct ox_ledger_info info;  // read-only; last_entry and length follow confirmed appends in this process
-    bool writer;                 // read-only: made by create
+    struct ox_place *place;     // read-only
+    struct ox_ledger_info info; // read-only; last_entry and length follow confirmed appends in this process
+    bool writer;                // read-only: made by create
 };
 
 // Makes a ledger of a chosen id with custom metadata (copied). Durable when op finishes.
 void ox_ledger_create(struct ox_place *p, struct ox_ledger_create *op, int64_t id, const struct ox_kv *custom);
 // Opens a ledger; every pair of `expected` must be in its custom metadata (NULL: no check, for tools only).
 // RECOVER fences: after it no append through an older handle is ever acknowledged, and the ledger is CLOSED at an end that holds every acknowledged entry.
-void ox_ledger_open(struct ox_place *p, struct ox_ledger_open *op, int64_t id, enum ox_open_mode mode, const struct ox_kv *expected);
+void ox_ledger_open(struct ox_place *p, struct ox_ledger_open *op, int64_t id, enum ox_open_mode mode,
+                    const struct ox_kv *expected);
 // Appends one entry through a writer's handle.
 void ox_ledger_append(struct ox_ledger *l, struct ox_append *op);
 // Reads entries; last is capped by the last confirmed entry.

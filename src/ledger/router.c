@@ -116,7 +116,8 @@ void ox_router_create(struct ox_router *r, struct ox_router_create *op, int64_t 
     router_create_next(op);
 }
 
-void ox_router_open(struct ox_router *r, struct ox_ledger_open *op, struct ox_location where, enum ox_open_mode mode, const struct ox_kv *expected)
+void ox_router_open(struct ox_router *r, struct ox_ledger_open *op, struct ox_location where, enum ox_open_mode mode,
+                    const struct ox_kv *expected)
 {
     if (where.place < r->count) {
         ox_ledger_open(r->places[where.place], op, where.physical, mode, expected);

@@ -14,11 +14,11 @@ struct ox_location {
 
 // The registered places of this process; level 4 and above hold a router, never a place.
 struct ox_router {
-    struct ox_loop *loop;    // read-only
+    struct ox_loop *loop;     // read-only
     struct ox_place **places; // private
-    uint32_t count;          // read-only
-    uint32_t active;         // private: index of the place where new ledgers are made
-    int64_t id_floor;        // private: largest id seen in this process
+    uint32_t count;           // read-only
+    uint32_t active;          // private: index of the place where new ledgers are made
+    int64_t id_floor;         // private: largest id seen in this process
 };
 
 // Makes a router without places.
@@ -32,22 +32,24 @@ struct ox_place *ox_router_place(const struct ox_router *r, uint32_t index);
 
 // Makes a ledger in the active place: takes an id above `above` (an id that isn't is thrown away and the generator pushed past it), creates it, and returns location and handle as one value.
 struct ox_router_create {
-    struct ox_op op;               // Errors: those of next_id, push_id and create
-    struct ox_location location;   // result
-    struct ox_ledger *ledger;      // result
-    struct ox_router *router;      // private
-    int64_t above;                 // private
-    uint32_t tries;                // private: ids that were taken already
-    struct ox_kv custom;           // private
-    struct ox_next_id next;        // private
+    struct ox_op op;                // Errors: those of next_id, push_id and create
+    struct ox_location location;    // result
+    struct ox_ledger *ledger;       // result
+    struct ox_router *router;       // private
+    int64_t above;                  // private
+    uint32_t tries;                 // private: ids that were taken already
+    struct ox_kv custom;            // private
+    struct ox_next_id next;         // private
     struct ox_ledger_create create; // private
-    struct ox_op push;             // private
+    struct ox_op push;              // private
 };
 void ox_router_create(struct ox_router *r, struct ox_router_create *op, int64_t above, const struct ox_kv *custom);
 // Opens the ledger at a location. Errors: NO_PLACE, and those of ox_ledger_open.
-void ox_router_open(struct ox_router *r, struct ox_ledger_open *op, struct ox_location where, enum ox_open_mode mode, const struct ox_kv *expected);
+void ox_router_open(struct ox_router *r, struct ox_ledger_open *op, struct ox_location where, enum ox_open_mode mode,
+                    const struct ox_kv *expected);
 // Deletes the ledger at a location. Errors: NO_PLACE, and those of ox_ledger_delete.
-void ox_router_delete(struct ox_router *r, struct ox_ledger_delete *op, struct ox_location where, const struct ox_kv *expected);
+void ox_router_delete(struct ox_router *r, struct ox_ledger_delete *op, struct ox_location where,
+                      const struct ox_kv *expected);
 // Closes all places one after another.
 void ox_router_close(struct ox_router *r, struct ox_op *op);
 

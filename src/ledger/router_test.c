@@ -54,7 +54,8 @@ static void fake_close(struct ox_place *p, struct ox_op *op)
     ox_op_finish(op, OX_OK);
 }
 
-static const struct ox_place_body fake_body = {.create = fake_create, .next_id = fake_next_id, .push_id = fake_push_id, .close = fake_close};
+static const struct ox_place_body fake_body = {
+    .create = fake_create, .next_id = fake_next_id, .push_id = fake_push_id, .close = fake_close};
 
 struct rig {
     struct ox_sim *sim;
@@ -67,7 +68,13 @@ static void rig_start(struct rig *rig)
 {
     *rig = (struct rig){.sim = ox_sim_new(1, NULL)};
     rig->loop = ox_sim_loop(ox_sim_node_new(rig->sim, "a"));
-    rig->fake = (struct fake){.place = {.body = &fake_body, .loop = rig->loop, }, .name = "default", .next = 1};
+    rig->fake = (struct fake){.place =
+                                  {
+                                      .body = &fake_body,
+                                      .loop = rig->loop,
+                                  },
+                              .name = "default",
+                              .next = 1};
     rig->fake.place.name = rig->fake.name;
     ox_router_init(&rig->router, rig->loop);
     assert_int_equal(ox_router_add(&rig->router, &rig->fake.place), 0);

@@ -89,8 +89,7 @@ void cursor_free(struct ox_cursor *c)
 
 struct ox_cursor *ox_cursor_find(struct ox_mledger *ml, const char *name)
 {
-    OX_LIST_EACH(&ml->cursors, link)
-    {
+    OX_LIST_EACH(&ml->cursors, link) {
         struct ox_cursor *c = CONTAINER_OF(link, struct ox_cursor, link);
         if (strcmp(c->name, name) == 0 && c->state != OX_CURSOR_CLOSING && c->state != OX_CURSOR_CLOSED)
             return c;
@@ -355,8 +354,7 @@ void ox_cursor_reset(struct ox_cursor *c, struct ox_op *op, struct ox_pos p)
 
 void ox_cursors_ledger_gone(struct ox_mledger *ml, int64_t ledger)
 {
-    OX_LIST_EACH(&ml->cursors, link)
-    {
+    OX_LIST_EACH(&ml->cursors, link) {
         struct ox_cursor *c = CONTAINER_OF(link, struct ox_cursor, link);
         size_t i = cursor_hole_index(c, ledger);
         bool had = i < c->hole_count && c->holes[i].ledger == ledger;
@@ -374,8 +372,7 @@ void ox_cursors_ledger_gone(struct ox_mledger *ml, int64_t ledger)
 bool ox_cursors_slowest(const struct ox_mledger *ml, struct ox_pos *ret)
 {
     bool found = false;
-    OX_LIST_EACH(&ml->cursors, link)
-    {
+    OX_LIST_EACH(&ml->cursors, link) {
         const struct ox_cursor *c = CONTAINER_OF(link, struct ox_cursor, link);
         if (!c->durable || (found && ox_pos_cmp(c->mark_delete, *ret) >= 0))
             continue;

@@ -6,11 +6,11 @@
 #include "mledger/mledger.h"
 
 // States of a cursor's store.
-#define OX_CURSOR_STATES(X)                                                                                            \
-    X(NO_LEDGER)   /* the position is in the node; the first persisted move makes a ledger */                          \
-    X(SWITCHING)   /* a new cursor ledger is being made, moves wait */                                                 \
-    X(OPEN)        /* moves are appended to the cursor ledger */                                                       \
-    X(CLOSING)     /* the last position is being written */                                                            \
+#define OX_CURSOR_STATES(X)                                                                 \
+    X(NO_LEDGER) /* the position is in the node; the first persisted move makes a ledger */ \
+    X(SWITCHING) /* a new cursor ledger is being made, moves wait */                        \
+    X(OPEN)      /* moves are appended to the cursor ledger */                              \
+    X(CLOSING)   /* the last position is being written */                                   \
     X(CLOSED)
 enum ox_cursor_state {
 #define OX_X(name) OX_CURSOR_##name,
@@ -27,20 +27,20 @@ struct ox_cursor_holes {
 // A cursor. Members are read-only outside this folder.
 struct ox_cursor {
     struct ox_mledger *ml;
-    char *name;                     // as the client gave it
-    bool durable;                   // false: a reader's, nothing is stored
+    char *name;   // as the client gave it
+    bool durable; // false: a reader's, nothing is stored
     enum ox_cursor_state state;
-    struct ox_pos mark_delete;      // all up to it is acknowledged
-    struct ox_pos read;             // the next entry to read
-    struct ox_cursor_holes *holes;  // by ledger, ascending: acknowledged entries behind mark_delete
+    struct ox_pos mark_delete;     // all up to it is acknowledged
+    struct ox_pos read;            // the next entry to read
+    struct ox_cursor_holes *holes; // by ledger, ascending: acknowledged entries behind mark_delete
     size_t hole_count, hole_cap;
-    uint64_t acked_behind;          // entries in holes
-    struct ox_kv properties;        // cursor properties (subscription properties)
+    uint64_t acked_behind;   // entries in holes
+    struct ox_kv properties; // cursor properties (subscription properties)
     uint64_t last_active_ms;
-    int64_t cursor_ledger;          // -1: none
-    uint64_t ack_epoch;             // rises with every reset; late answers are recognised by it
-    struct ox_link link;            // private: in ml->cursors
-    void *impl;                     // private: struct cursor_impl
+    int64_t cursor_ledger; // -1: none
+    uint64_t ack_epoch;    // rises with every reset; late answers are recognised by it
+    struct ox_link link;   // private: in ml->cursors
+    void *impl;            // private: struct cursor_impl
 };
 
 // Opens a cursor, making it if there is none. A durable one that exists keeps its position. start: the mark-delete position of a new one (clamped); properties may be NULL.
@@ -50,7 +50,8 @@ struct ox_cursor_open {
     bool created;             // result
     void *private_;
 };
-void ox_cursor_open(struct ox_mledger *ml, struct ox_cursor_open *op, const char *name, bool durable, struct ox_pos start, const struct ox_kv *properties);
+void ox_cursor_open(struct ox_mledger *ml, struct ox_cursor_open *op, const char *name, bool durable,
+                    struct ox_pos start, const struct ox_kv *properties);
 // The open cursor of a name, or NULL.
 struct ox_cursor *ox_cursor_find(struct ox_mledger *ml, const char *name);
 
@@ -73,14 +74,14 @@ uint64_t ox_cursor_backlog(const struct ox_cursor *c);
 // The next entries that are not acknowledged; waits while there are none (cancel ends it: CANCELED). One at a time a cursor. Moves cursor->read.
 struct ox_cursor_read {
     struct ox_op op;
-    uint32_t entries_max;     // in
-    uint64_t bytes_max;       // in
-    struct ox_entry *entries; // result: the caller's, ox_cursor_read_fini
-    size_t count;             // result, >= 1 on OK
-    struct ox_cursor *cursor; // private
-    struct ox_ml_read read;   // private
+    uint32_t entries_max;       // in
+    uint64_t bytes_max;         // in
+    struct ox_entry *entries;   // result: the caller's, ox_cursor_read_fini
+    size_t count;               // result, >= 1 on OK
+    struct ox_cursor *cursor;   // private
+    struct ox_ml_read read;     // private
     struct ox_ml_waiter waiter; // private
-    uint64_t epoch;           // private
+    uint64_t epoch;             // private
 };
 void ox_cursor_read(struct ox_cursor *c, struct ox_cursor_read *r);
 void ox_cursor_read_fini(struct ox_cursor_read *r);

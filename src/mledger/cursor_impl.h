@@ -18,47 +18,47 @@ enum cursor_job {
 
 struct cursor_impl {
     uint32_t magic;
-    struct ox_cursor *cursor;    // back
-    char *path;                  // node
-    int64_t node_version;        // OX_META_ABSENT before the node exists
-    enum ox_err failed;          // not OK: the store lost us; every ack ends with it
-    struct ox_location where;    // cursor ledger named by the node; id -1 = none
-    struct ox_ledger *handle;    // writer's handle of `where` while OPEN
-    int64_t next_entry;          // of the cursor ledger
-    uint64_t ledger_since_ns;    // when the cursor ledger was made
-    struct ox_pos stored_pos;    // mark-delete position as last stored
-    uint64_t version;            // rises with every change
-    uint64_t stored_version;     // changes up to it are durable
-    uint64_t flushing_version;   // changes up to it are in the flush that runs
-    uint64_t flushed_ns;         // start of the last flush
-    struct ox_list acks;         // struct ox_cursor_ack that wait for stored_version, by version
-    struct ox_timer timer;       // the next flush
-    struct ox_timer pause;       // before the node is read again
-    uint32_t rereads;            // tries to read it since its outcome is unknown
-    bool properties_dirty;       // the node must be written even if the position is in a ledger
-    bool node_stale;             // the stored position is none of this log any more: what was taken for it is stored at close, as Pulsar does
-    enum cursor_job job;         // what seq runs for
-    struct ox_op *ending;        // the close's or removal's operation
-    bool unloading;              // the end is a removal
+    struct ox_cursor *cursor;  // back
+    char *path;                // node
+    int64_t node_version;      // OX_META_ABSENT before the node exists
+    enum ox_err failed;        // not OK: the store lost us; every ack ends with it
+    struct ox_location where;  // cursor ledger named by the node; id -1 = none
+    struct ox_ledger *handle;  // writer's handle of `where` while OPEN
+    int64_t next_entry;        // of the cursor ledger
+    uint64_t ledger_since_ns;  // when the cursor ledger was made
+    struct ox_pos stored_pos;  // mark-delete position as last stored
+    uint64_t version;          // rises with every change
+    uint64_t stored_version;   // changes up to it are durable
+    uint64_t flushing_version; // changes up to it are in the flush that runs
+    uint64_t flushed_ns;       // start of the last flush
+    struct ox_list acks;       // struct ox_cursor_ack that wait for stored_version, by version
+    struct ox_timer timer;     // the next flush
+    struct ox_timer pause;     // before the node is read again
+    uint32_t rereads;          // tries to read it since its outcome is unknown
+    bool properties_dirty;     // the node must be written even if the position is in a ledger
+    bool node_stale; // the stored position is none of this log any more: what was taken for it is stored at close, as Pulsar does
+    enum cursor_job job;             // what seq runs for
+    struct ox_op *ending;            // the close's or removal's operation
+    bool unloading;                  // the end is a removal
     struct ox_cursor_open *creating; // the open that waits for the new node
-    struct ox_cursor_read *reading; // the pending read
+    struct ox_cursor_read *reading;  // the pending read
 
     struct ox_seq seq;
     struct ox_meta_get get;
     struct ox_meta_put put;
     struct ox_meta_del del;
-    struct ox_buf node_value;    // the node as last read or written: what the next value is made from
-    struct ox_buf node_writing;  // what `put` writes
+    struct ox_buf node_value;     // the node as last read or written: what the next value is made from
+    struct ox_buf node_writing;   // what `put` writes
     struct ox_kv long_properties; // the position's properties (name, decimal number), kept as they were found
-    struct ox_buf record;        // PositionInfo being stored
-    struct ox_buf first_record;  // PositionInfo that begins a cursor ledger
+    struct ox_buf record;         // PositionInfo being stored
+    struct ox_buf first_record;   // PositionInfo that begins a cursor ledger
     struct ox_pos record_pos;
     struct ox_router_create create;
     struct ox_append append;
     struct ox_ledger_delete delete_ledger;
-    struct ox_ledger *new_handle;   // being made current
+    struct ox_ledger *new_handle; // being made current
     struct ox_location new_where;
-    struct ox_location dropping;    // replaced ledger, to be deleted
+    struct ox_location dropping; // replaced ledger, to be deleted
     bool is_dropping;
 };
 
@@ -91,7 +91,8 @@ void cursor_answer(struct ox_cursor *c, enum ox_err err);
 // The PositionInfo of a mark-delete position with the ranges known now, packed; the slice is the caller's.
 struct ox_buf cursor_pack_position(const struct ox_cursor *c, struct ox_pos mark_delete);
 // The node's value: with_position: cursor ledger -1 and everything in it; otherwise cursor ledger `where` and the snapshot position.
-struct ox_buf cursor_pack_node(const struct ox_cursor *c, bool with_position, struct ox_location where, struct ox_pos snapshot);
+struct ox_buf cursor_pack_node(const struct ox_cursor *c, bool with_position, struct ox_location where,
+                               struct ox_pos snapshot);
 // Takes a PositionInfo's position and ranges as the cursor's state. Errors: CORRUPT.
 enum ox_err cursor_take_position(struct ox_cursor *c, struct ox_buf record) OX_CHECKED;
 // Takes a node's value: properties, position where it is in the node, and where the cursor ledger is. Errors: CORRUPT, NO_PLACE.

@@ -8,7 +8,8 @@
 
 #define CURSOR_ARENA_BYTES (64u * 1024 * 1024) // one record, unpacked
 #define CURSOR_STAMP "_pulsar.bookieClusterName"
-#define CURSOR_STAMP_INTERNAL "#pulsar.internal.bookieClusterName" // survives Pulsar's update of subscription properties
+#define CURSOR_STAMP_INTERNAL \
+    "#pulsar.internal.bookieClusterName" // survives Pulsar's update of subscription properties
 #define CURSOR_PHYSICAL "_pulsar.physicalLedgerId"
 
 static size_t cursor_range_count(const struct ox_cursor *c)
@@ -283,7 +284,8 @@ bool cursor_node_is_unused(struct ox_buf value)
     struct ox_arena arena;
     ox_arena_init(&arena, CURSOR_ARENA_BYTES);
     Mldata__ManagedCursorInfo *info = NULL;
-    bool unused = ox_cursor_decode(&arena, value, &info, NULL) == OX_OK && info->cursors_ledger_id < 0 && info->n_individual_deleted_messages == 0;
+    bool unused = ox_cursor_decode(&arena, value, &info, NULL) == OX_OK && info->cursors_ledger_id < 0 &&
+                  info->n_individual_deleted_messages == 0;
     ox_arena_fini(&arena);
     return unused;
 }

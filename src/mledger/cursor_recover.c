@@ -74,8 +74,8 @@ static ox_step recovery_next(struct ox_seq *s)
 static ox_step recovery_failed(struct ox_seq *s, enum ox_err err, const char *what)
 {
     struct cursor_recovery *r = recovery_of(s);
-    ox_error(recovery_log(r), "cursor.recover.failed", "log=%s cursor=%s reading=%s error=%s", r->ml->name, r->cursor->name, what,
-             ox_err_name(err));
+    ox_error(recovery_log(r), "cursor.recover.failed", "log=%s cursor=%s reading=%s error=%s", r->ml->name,
+             r->cursor->name, what, ox_err_name(err));
     return OX_FINISH(s, err);
 }
 
@@ -106,8 +106,8 @@ static ox_step recovery_opened(struct ox_seq *s)
 {
     struct cursor_recovery *r = recovery_of(s);
     if (s->err == OX_E_NO_LEDGER) {
-        ox_warn(recovery_log(r), "cursor.ledger.missing", "log=%s cursor=%s ledger=%lld going_on_from=" OX_POS_FMT, r->ml->name,
-                r->cursor->name, (long long)r->where.id, OX_POS_ARG(r->cursor->mark_delete));
+        ox_warn(recovery_log(r), "cursor.ledger.missing", "log=%s cursor=%s ledger=%lld going_on_from=" OX_POS_FMT,
+                r->ml->name, r->cursor->name, (long long)r->where.id, OX_POS_ARG(r->cursor->mark_delete));
         return OX_GOTO(s, recovery_settle);
     }
     if (s->err != OX_OK)
@@ -121,8 +121,8 @@ static ox_step recovery_try_entry(struct ox_seq *s)
 {
     struct cursor_recovery *r = recovery_of(s);
     if (r->entry < 0) {
-        ox_warn(recovery_log(r), "cursor.ledger.empty", "log=%s cursor=%s ledger=%lld going_on_from=" OX_POS_FMT, r->ml->name,
-                r->cursor->name, (long long)r->where.id, OX_POS_ARG(r->cursor->mark_delete));
+        ox_warn(recovery_log(r), "cursor.ledger.empty", "log=%s cursor=%s ledger=%lld going_on_from=" OX_POS_FMT,
+                r->ml->name, r->cursor->name, (long long)r->where.id, OX_POS_ARG(r->cursor->mark_delete));
         ox_ledger_release(r->open.ledger);
         return OX_GOTO(s, recovery_settle);
     }
@@ -142,8 +142,8 @@ static ox_step recovery_entry(struct ox_seq *s)
         ox_read_fini(&r->read);
     }
     if (err == OX_E_CORRUPT) {
-        ox_warn(recovery_log(r), "cursor.entry.corrupt", "log=%s cursor=%s ledger=%lld entry=%lld where=\"%s\"", r->ml->name,
-                r->cursor->name, (long long)r->where.id, (long long)r->entry, r->read.where);
+        ox_warn(recovery_log(r), "cursor.entry.corrupt", "log=%s cursor=%s ledger=%lld entry=%lld where=\"%s\"",
+                r->ml->name, r->cursor->name, (long long)r->where.id, (long long)r->entry, r->read.where);
         r->entry--;
         return OX_GOTO(s, recovery_try_entry);
     }
@@ -162,8 +162,8 @@ static void recovery_clamp(struct cursor_recovery *r)
         return;
     cursor_impl(c)->version++;
     if (found.ledger != r->ml->dropped)
-        ox_warn(recovery_log(r), "cursor.clamped", "log=%s cursor=%s found=" OX_POS_FMT " taken=" OX_POS_FMT, r->ml->name, c->name,
-                OX_POS_ARG(found), OX_POS_ARG(c->mark_delete));
+        ox_warn(recovery_log(r), "cursor.clamped", "log=%s cursor=%s found=" OX_POS_FMT " taken=" OX_POS_FMT,
+                r->ml->name, c->name, OX_POS_ARG(found), OX_POS_ARG(c->mark_delete));
 }
 
 static ox_step recovery_settle(struct ox_seq *s)
@@ -254,8 +254,7 @@ void ox_cursors_remove(struct ox_mledger *ml, struct ox_op *op)
 
 void ox_cursors_fail(struct ox_mledger *ml, enum ox_err err)
 {
-    OX_LIST_EACH(&ml->cursors, link)
-    {
+    OX_LIST_EACH(&ml->cursors, link) {
         struct ox_cursor *c = CONTAINER_OF(link, struct ox_cursor, link);
         struct cursor_impl *impl = cursor_impl(c);
         if (impl->failed == OX_OK)

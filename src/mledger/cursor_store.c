@@ -37,16 +37,15 @@ static void cursor_set_state(struct ox_cursor *c, enum ox_cursor_state state)
     if (c->state == state || (c->state == OX_CURSOR_CLOSING && state != OX_CURSOR_CLOSED))
         return; // the last flush of a cursor that ends may still change its ledger
     OX_ASSERT(allowed[c->state] & 1 << state);
-    ox_debug(c->ml->factory->log, "cursor.state", "log=%s cursor=%s from=%s to=%s", c->ml->name, c->name, names[c->state],
-             names[state]);
+    ox_debug(c->ml->factory->log, "cursor.state", "log=%s cursor=%s from=%s to=%s", c->ml->name, c->name,
+             names[c->state], names[state]);
     c->state = state;
 }
 
 void cursor_answer(struct ox_cursor *c, enum ox_err err)
 {
     struct cursor_impl *impl = cursor_impl(c);
-    OX_LIST_EACH(&impl->acks, link)
-    {
+    OX_LIST_EACH(&impl->acks, link) {
         struct ox_cursor_ack *ack = CONTAINER_OF(link, struct ox_cursor_ack, link);
         if (err == OX_OK && ack->version > impl->stored_version)
             return;
@@ -91,8 +90,8 @@ static void cursor_fail(struct cursor_impl *impl, enum ox_err err)
 {
     if (impl->failed == OX_OK) {
         impl->failed = err;
-        ox_warn(cursor_factory(impl)->log, "cursor.failed", "log=%s cursor=%s error=%s", impl->cursor->ml->name, impl->cursor->name,
-                ox_err_name(err));
+        ox_warn(cursor_factory(impl)->log, "cursor.failed", "log=%s cursor=%s error=%s", impl->cursor->ml->name,
+                impl->cursor->name, ox_err_name(err));
     }
     ox_timer_stop(&impl->timer);
     cursor_answer(impl->cursor, err);
@@ -317,8 +316,8 @@ static ox_step cursor_into_node(struct ox_seq *s)
     cursor_set_state(impl->cursor, OX_CURSOR_NO_LEDGER);
     if (why == OX_E_SHUTDOWN || !cursor_fits_node(impl->cursor))
         return OX_FINISH(s, why);
-    ox_warn(cursor_factory(impl)->log, "cursor.into_node", "log=%s cursor=%s error=%s", impl->cursor->ml->name, impl->cursor->name,
-            ox_err_name(why));
+    ox_warn(cursor_factory(impl)->log, "cursor.into_node", "log=%s cursor=%s error=%s", impl->cursor->ml->name,
+            impl->cursor->name, ox_err_name(why));
     cursor_snapshot(impl);
     return cursor_write_node(s, cursor_pack_node(impl->cursor, true, impl->where, impl->record_pos));
 }
@@ -409,8 +408,8 @@ static ox_step cursor_old_dropped(struct ox_seq *s)
 {
     struct cursor_impl *impl = cursor_of(s);
     if (s->err != OX_OK && s->err != OX_E_NO_LEDGER && s->err != OX_E_SHUTDOWN)
-        ox_warn(cursor_factory(impl)->log, "cursor.ledger.left", "log=%s cursor=%s ledger=%lld error=%s", impl->cursor->ml->name,
-                impl->cursor->name, (long long)impl->dropping.id, ox_err_name(s->err));
+        ox_warn(cursor_factory(impl)->log, "cursor.ledger.left", "log=%s cursor=%s ledger=%lld error=%s",
+                impl->cursor->ml->name, impl->cursor->name, (long long)impl->dropping.id, ox_err_name(s->err));
     return OX_FINISH(s, OX_OK);
 }
 
@@ -582,8 +581,8 @@ static void cursor_create(struct ox_cursor_open *op, struct ox_cursor *c)
     cursor_start(impl, CURSOR_JOB_CREATE, "cursor.create", cursor_create_start);
 }
 
-void ox_cursor_open(struct ox_mledger *ml, struct ox_cursor_open *op, const char *name, bool durable, struct ox_pos start,
-                    const struct ox_kv *properties)
+void ox_cursor_open(struct ox_mledger *ml, struct ox_cursor_open *op, const char *name, bool durable,
+                    struct ox_pos start, const struct ox_kv *properties)
 {
     struct ox_cursor *c = ox_cursor_find(ml, name);
     ox_op_begin(&op->op);

@@ -61,7 +61,8 @@ static void discard_done(struct ox_op *op)
     if (!over)
         ox_warn(f->log, "mledger.discard.failed", "ledger=%lld log=%s error=%s try=%d", (long long)d->where.id,
                 ox_kv_find(&d->owner, "pulsar/managed-ledger"), ox_err_name(op->err), d->tries);
-    bool again = !over && !f->drain && op->err != OX_E_IDENTITY_MISMATCH && op->err != OX_E_SHUTDOWN && d->tries < ML_DISCARD_TRIES;
+    bool again = !over && !f->drain && op->err != OX_E_IDENTITY_MISMATCH && op->err != OX_E_SHUTDOWN &&
+                 d->tries < ML_DISCARD_TRIES;
     if (again)
         ox_timer_start(&d->pause, ML_DISCARD_PAUSE_NS);
     else

@@ -12,46 +12,46 @@
 
 // Settings; the names in comments are the configuration keys. ox_ml_settings_init gives Pulsar's defaults.
 struct ox_ml_settings {
-    uint64_t ledger_entries_max;       // managedLedgerMaxEntriesPerLedger 50000
-    uint64_t ledger_bytes_max;         // managedLedgerMaxSizePerLedgerMbytes 2048 MiB, in bytes
-    uint64_t rollover_ns_min;          // managedLedgerMinLedgerRolloverTimeMinutes 10: not rolled by count or size before this age
-    uint64_t rollover_ns_max;          // managedLedgerMaxLedgerRolloverTimeMinutes 240 (plus 0 to 5 % drawn per topic)
-    int64_t retention_ms;              // defaultRetentionTimeInMinutes 0; -1 = without limit
-    int64_t retention_bytes;           // defaultRetentionSizeInMB 0; -1 = without limit
-    uint64_t trim_delay_ns;            // managedLedgerTrimDelaySeconds 30 (here 0): a consumed ledger goes no sooner than so long after it was sealed
-    uint64_t cursor_entries_max;       // managedLedgerCursorMaxEntriesPerLedger 50000
-    uint64_t cursor_rollover_ns;       // managedLedgerCursorRolloverTimeInSeconds 14400
-    uint32_t ranges_persisted_max;     // managedLedgerMaxUnackedRangesToPersist 10000
-    uint32_t ranges_in_node_max;       // managedLedgerMaxUnackedRangesToPersistInMetadataStore 1000
-    uint64_t mark_delete_interval_ns;  // 1 / managedLedgerDefaultMarkDeleteRateLimit (1.0 per second): acks without a request
-    uint64_t ack_flush_ns;             // 10 ms: the longest wait of an ack with a request id for others to join it
-    uint32_t ack_flush_count;          // 1000: so many waiting acks are flushed at once
-    bool broker_entry_metadata;        // brokerEntryMetadataInterceptors: timestamp and index before each entry
-    bool skip_unrecoverable;           // autoSkipNonRecoverableData false: pass lost or damaged ledgers and entries, logged and counted
-    bool guarded_records;              // pulsarCompatibleRecords=guarded (default): records that Pulsar would misread are written so that it refuses them
-    bool stamps;                       // true once the bootstrap record exists: ledgers' places are written into records
-    uint64_t inflight_bytes_max;       // OX_TOPIC_INFLIGHT_BYTES
+    uint64_t ledger_entries_max; // managedLedgerMaxEntriesPerLedger 50000
+    uint64_t ledger_bytes_max;   // managedLedgerMaxSizePerLedgerMbytes 2048 MiB, in bytes
+    uint64_t rollover_ns_min; // managedLedgerMinLedgerRolloverTimeMinutes 10: not rolled by count or size before this age
+    uint64_t rollover_ns_max; // managedLedgerMaxLedgerRolloverTimeMinutes 240 (plus 0 to 5 % drawn per topic)
+    int64_t retention_ms;     // defaultRetentionTimeInMinutes 0; -1 = without limit
+    int64_t retention_bytes;  // defaultRetentionSizeInMB 0; -1 = without limit
+    uint64_t trim_delay_ns; // managedLedgerTrimDelaySeconds 30 (here 0): a consumed ledger goes no sooner than so long after it was sealed
+    uint64_t cursor_entries_max;   // managedLedgerCursorMaxEntriesPerLedger 50000
+    uint64_t cursor_rollover_ns;   // managedLedgerCursorRolloverTimeInSeconds 14400
+    uint32_t ranges_persisted_max; // managedLedgerMaxUnackedRangesToPersist 10000
+    uint32_t ranges_in_node_max;   // managedLedgerMaxUnackedRangesToPersistInMetadataStore 1000
+    uint64_t mark_delete_interval_ns; // 1 / managedLedgerDefaultMarkDeleteRateLimit (1.0 per second): acks without a request
+    uint64_t ack_flush_ns;            // 10 ms: the longest wait of an ack with a request id for others to join it
+    uint32_t ack_flush_count;         // 1000: so many waiting acks are flushed at once
+    bool broker_entry_metadata;       // brokerEntryMetadataInterceptors: timestamp and index before each entry
+    bool skip_unrecoverable; // autoSkipNonRecoverableData false: pass lost or damaged ledgers and entries, logged and counted
+    bool guarded_records; // pulsarCompatibleRecords=guarded (default): records that Pulsar would misread are written so that it refuses them
+    bool stamps;                 // true once the bootstrap record exists: ledgers' places are written into records
+    uint64_t inflight_bytes_max; // OX_TOPIC_INFLIGHT_BYTES
 };
 // Fills in the defaults.
 void ox_ml_settings_init(struct ox_ml_settings *s);
 
 // One per shard. Zero it, set the public members, then ox_ml_factory_init.
 struct ox_ml_factory {
-    struct ox_loop *loop;             // public
-    struct ox_log *log;               // public
-    struct ox_meta *meta;             // public
-    struct ox_router *router;         // public
-    struct ox_metrics *metrics;       // public
-    struct ox_ml_settings settings;   // public
-    const char *instance;             // public: this Oxbow instance's id, written into custom metadata as oxbow/instance
-    struct ox_tail_cache cache;       // read-only
-    struct ox_map open;               // private: managed ledgers by name
-    struct ox_list handles;           // private: ledgers with a handle that can be closed, the longest unused first
-    struct ox_timer idle;             // private: closes unused handles
-    struct ox_list discards;          // private: ledgers on their way out
-    struct ox_op *drain;              // private: waits for them
-    bool sweep_stop;                  // public: ends a running sweep at its next ledger
-    uint32_t places_known;            // private: so many of the router's places have shown the identity that is on record
+    struct ox_loop *loop;           // public
+    struct ox_log *log;             // public
+    struct ox_meta *meta;           // public
+    struct ox_router *router;       // public
+    struct ox_metrics *metrics;     // public
+    struct ox_ml_settings settings; // public
+    const char *instance;           // public: this Oxbow instance's id, written into custom metadata as oxbow/instance
+    struct ox_tail_cache cache;     // read-only
+    struct ox_map open;             // private: managed ledgers by name
+    struct ox_list handles;         // private: ledgers with a handle that can be closed, the longest unused first
+    struct ox_timer idle;           // private: closes unused handles
+    struct ox_list discards;        // private: ledgers on their way out
+    struct ox_op *drain;            // private: waits for them
+    bool sweep_stop;                // public: ends a running sweep at its next ledger
+    uint32_t places_known;          // private: so many of the router's places have shown the identity that is on record
     struct ox_metric lost_ledgers, orphans, kept_orphans; // private
     struct ox_metric appends, append_bytes, append_failures, rollovers, trimmed_ledgers, lost_entries, cursor_flushes; // private
 };

@@ -7,13 +7,13 @@
 struct ox_cursor;
 
 // States. Only OPEN takes appends; ROLLING takes them too (make before break).
-#define OX_ML_STATES(X)                                                                                                \
-    X(OPENING)   /* the opening sequence runs */                                                                       \
-    X(OPEN)      /* appends go to the current ledger */                                                                \
-    X(ROLLING)   /* a next ledger takes appends while the current one drains */                                        \
-    X(FENCED)    /* somebody else owns the log, or the outcome of a write is unknown: everything fails, close it */    \
-    X(FAILED)    /* a place failed: appends fail, reads go on, close and open again */                                 \
-    X(CLOSING)   /* the closing sequence runs */                                                                       \
+#define OX_ML_STATES(X)                                                                                           \
+    X(OPENING) /* the opening sequence runs */                                                                    \
+    X(OPEN)    /* appends go to the current ledger */                                                             \
+    X(ROLLING) /* a next ledger takes appends while the current one drains */                                     \
+    X(FENCED)  /* somebody else owns the log, or the outcome of a write is unknown: everything fails, close it */ \
+    X(FAILED)  /* a place failed: appends fail, reads go on, close and open again */                              \
+    X(CLOSING) /* the closing sequence runs */                                                                    \
     X(CLOSED)
 enum ox_ml_state {
 #define OX_X(name) OX_ML_##name,
@@ -23,25 +23,25 @@ enum ox_ml_state {
 
 // One ledger of the list as this process knows it.
 struct ox_ml_ledger {
-    struct ox_location where;  // logical id in where.id
-    int64_t entries;           // sealed: final; current: confirmed (acknowledged) so far
-    uint64_t bytes;            // likewise
-    uint64_t closed_ms;        // wall time of the close; 0 while open
-    uint64_t sealed_ns;        // monotonic time at which this process sealed it; 0: an earlier one did
-    bool sealed;               // false: current (or next, while rolling)
-    bool lost;                 // its place said NO_LEDGER (from the right identity) or CORRUPT as a whole
-    struct ox_ledger *handle;  // private: open handle or NULL
-    uint64_t used_ns;          // private: last read, to close idle handles
-    uint32_t pins;             // private: reads in flight
-    bool recorded;             // the node names it; only then are its entries acknowledged
-    bool gone;                 // private: out of the list, freed with its last pin
-    int64_t given;             // private: entries handed to the writer's handle
-    uint64_t given_bytes;      // private: their bytes
-    uint32_t sent;             // private: those without an answer yet
-    uint64_t created_ns;       // private: of a ledger made by this process
+    struct ox_location where;              // logical id in where.id
+    int64_t entries;                       // sealed: final; current: confirmed (acknowledged) so far
+    uint64_t bytes;                        // likewise
+    uint64_t closed_ms;                    // wall time of the close; 0 while open
+    uint64_t sealed_ns;                    // monotonic time at which this process sealed it; 0: an earlier one did
+    bool sealed;                           // false: current (or next, while rolling)
+    bool lost;                             // its place said NO_LEDGER (from the right identity) or CORRUPT as a whole
+    struct ox_ledger *handle;              // private: open handle or NULL
+    uint64_t used_ns;                      // private: last read, to close idle handles
+    uint32_t pins;                         // private: reads in flight
+    bool recorded;                         // the node names it; only then are its entries acknowledged
+    bool gone;                             // private: out of the list, freed with its last pin
+    int64_t given;                         // private: entries handed to the writer's handle
+    uint64_t given_bytes;                  // private: their bytes
+    uint32_t sent;                         // private: those without an answer yet
+    uint64_t created_ns;                   // private: of a ledger made by this process
     uint64_t entries_before, bytes_before; // private: in the ledgers before it
-    struct ox_mledger *ml;     // private
-    struct ox_link idle;       // private: in factory->handles while its handle can be closed
+    struct ox_mledger *ml;                 // private
+    struct ox_link idle;                   // private: in factory->handles while its handle can be closed
 };
 
 // An entry as read.
@@ -52,35 +52,35 @@ struct ox_entry {
 
 // An append of one entry (one message or one batch).
 struct ox_ml_append {
-    struct ox_op op;       // OK: durable and recorded. Errors: FENCED, FAILED -> PLACE_FAILED, NO_SPACE, TOO_BIG, TOPIC_TERMINATED, SHUTDOWN. After an error all later ones fail until the log is opened anew.
-    struct ox_buf body;    // in: [checksum header] metadata payload as on the wire; a reference is taken
-    uint32_t messages;     // in: how many messages it holds (for the index); >= 1
-    uint32_t tail_len;     // in: so many bytes at the end of the body have been checked already: their CRC-32C is tail_crc. 0: none
-    uint32_t tail_crc;     // in
-    struct ox_pos pos;     // result
-    uint64_t index;        // result with broker entry metadata: index of its last message
-    uint8_t header[48];    // private: broker entry metadata
-    struct ox_append append; // private
-    struct ox_mledger *ml;   // private
-    struct ox_link link;     // private
+    struct ox_op op; // OK: durable and recorded. Errors: FENCED, FAILED -> PLACE_FAILED, NO_SPACE, TOO_BIG, TOPIC_TERMINATED, SHUTDOWN. After an error all later ones fail until the log is opened anew.
+    struct ox_buf body; // in: [checksum header] metadata payload as on the wire; a reference is taken
+    uint32_t messages;  // in: how many messages it holds (for the index); >= 1
+    uint32_t tail_len; // in: so many bytes at the end of the body have been checked already: their CRC-32C is tail_crc. 0: none
+    uint32_t tail_crc;         // in
+    struct ox_pos pos;         // result
+    uint64_t index;            // result with broker entry metadata: index of its last message
+    uint8_t header[48];        // private: broker entry metadata
+    struct ox_append append;   // private
+    struct ox_mledger *ml;     // private
+    struct ox_link link;       // private
     struct ox_ml_ledger *home; // private: where it was handed to
-    uint8_t stage;           // private: enum ml_stage
-    enum ox_err result;      // private: why it was refused
+    uint8_t stage;             // private: enum ml_stage
+    enum ox_err result;        // private: why it was refused
 };
 
 // A read of entries from a position on, across ledgers. Errors: NO_ENTRY (nothing there yet), CORRUPT or NO_LEDGER (skip_unrecoverable off), FENCED, SHUTDOWN.
 struct ox_ml_read {
     struct ox_op op;
-    struct ox_pos from;       // in: the first entry wanted; one that does not exist any more is moved to the next that does
-    uint32_t entries_max;     // in: at least 1
-    uint64_t bytes_max;       // in: stop after passing it; at least one entry comes
-    struct ox_entry *entries; // result: owned by the caller, ox_ml_read_fini
-    size_t count;             // result; may be 0 with OK when everything up to `next` was lost and skipped
-    struct ox_pos next;       // result: where to read on
-    struct ox_mledger *ml;    // private
-    struct ox_seq seq;        // private
-    struct ox_read read;      // private
-    struct ox_ledger_open open; // private
+    struct ox_pos from;   // in: the first entry wanted; one that does not exist any more is moved to the next that does
+    uint32_t entries_max; // in: at least 1
+    uint64_t bytes_max;   // in: stop after passing it; at least one entry comes
+    struct ox_entry *entries;    // result: owned by the caller, ox_ml_read_fini
+    size_t count;                // result; may be 0 with OK when everything up to `next` was lost and skipped
+    struct ox_pos next;          // result: where to read on
+    struct ox_mledger *ml;       // private
+    struct ox_seq seq;           // private
+    struct ox_read read;         // private
+    struct ox_ledger_open open;  // private
     struct ox_ml_ledger *ledger; // private
     bool single;                 // private: one entry at a time, to find the damaged one
 };
@@ -98,24 +98,24 @@ struct ox_ml_waiter {
 struct ox_mledger {
     uint32_t magic;
     struct ox_ml_factory *factory;
-    char *name;                     // "public/default/persistent/t" (local name encoded)
-    char *path;                     // "/managed-ledgers/" + name
+    char *name; // "public/default/persistent/t" (local name encoded)
+    char *path; // "/managed-ledgers/" + name
     enum ox_ml_state state;
-    struct ox_ml_ledger **ledgers;  // by logical id, ascending; the current (and next) last
+    struct ox_ml_ledger **ledgers; // by logical id, ascending; the current (and next) last
     size_t ledger_count, ledger_cap;
-    int64_t node_version;           // of the node, for compare-and-set
-    struct ox_pos last;             // last acknowledged entry; {ledger, -1} = none in that ledger
-    struct ox_list cursors;         // of struct ox_cursor, in order of opening
+    int64_t node_version;   // of the node, for compare-and-set
+    struct ox_pos last;     // last acknowledged entry; {ledger, -1} = none in that ledger
+    struct ox_list cursors; // of struct ox_cursor, in order of opening
     struct ox_list waiters;
-    uint64_t next_index;            // broker entry metadata: index of the next message
+    uint64_t next_index; // broker entry metadata: index of the next message
     bool terminated;
-    bool full;                      // opened on a full disk, without a ledger for appends: they end with NO_SPACE until it is opened anew
-    struct ox_map_node by_name;     // private: in factory->open
+    bool full; // opened on a full disk, without a ledger for appends: they end with NO_SPACE until it is opened anew
+    struct ox_map_node by_name;          // private: in factory->open
     uint64_t total_entries, total_bytes; // of all ledgers in the list
     struct ox_kv properties;
-    int64_t dropped; // the last ledger of the former owner, found empty and dropped at this opening; -1: none
-    uint32_t trim_holds;                 // private: ox_mledger_hold_trim
-    void *impl;                     // private: struct mledger_impl in mledger_int.h (record, appends in flight, sequences, timers)
+    int64_t dropped;     // the last ledger of the former owner, found empty and dropped at this opening; -1: none
+    uint32_t trim_holds; // private: ox_mledger_hold_trim
+    void *impl;          // private: struct mledger_impl in mledger_int.h (record, appends in flight, sequences, timers)
 };
 
 // Opens (or creates) a log and all its cursors: recovers the last ledger, appends a fresh one. One open handle a name and process. Errors: NOT_FOUND (create false), BUSY (being opened or closed), CORRUPT (record), FENCED (lost the compare-and-set), and those of the stores.
@@ -167,11 +167,11 @@ struct ox_ml_find {
     struct ox_op op;
     bool (*before)(void *ctx, const struct ox_entry *entry); // in
     void *ctx;                                               // in
-    struct ox_pos found;                                     // result: the entry, or {first ledger, -1} if it is false for all
-    struct ox_mledger *ml;                                   // private
-    struct ox_seq seq;                                       // private
-    struct ox_ml_read read;                                  // private
-    int64_t low, high, mid;                                  // private: numbers of entries, counted from the log's first ever seen here
+    struct ox_pos found;    // result: the entry, or {first ledger, -1} if it is false for all
+    struct ox_mledger *ml;  // private
+    struct ox_seq seq;      // private
+    struct ox_ml_read read; // private
+    int64_t low, high, mid; // private: numbers of entries, counted from the log's first ever seen here
 };
 void ox_mledger_find(struct ox_mledger *ml, struct ox_ml_find *f);
 

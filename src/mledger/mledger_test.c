@@ -635,7 +635,8 @@ static void test_mledger_every_edge_of_its_states_is_taken(void **state)
     world_fini(&w);
 }
 
-static void disk_is_full(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry, struct ox_sim_place_fault *fault)
+static void disk_is_full(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                         struct ox_sim_place_fault *fault)
 {
     (void)ledger, (void)entry;
     if (*(bool *)w->ctx && (call == OX_SIM_CALL_CREATE || call == OX_SIM_CALL_APPEND))

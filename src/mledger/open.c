@@ -87,7 +87,8 @@ static ox_step opening_full(struct ox_seq *s)
 {
     struct ml_opening *o = opening_of(s);
     o->ml->full = true;
-    ox_warn(o->ml->factory->log, "mledger.open.full", "log=%s hint=" OX_LOG_Q, o->ml->name, "read only until there is space for a new ledger");
+    ox_warn(o->ml->factory->log, "mledger.open.full", "log=%s hint=" OX_LOG_Q, o->ml->name,
+            "read only until there is space for a new ledger");
     return OX_GOTO(s, opening_record);
 }
 

@@ -9,7 +9,7 @@ struct ml_opening {
     struct ox_ml_open *op;
     struct ox_mledger *ml;
     bool create;
-    uint32_t place; // whose identity is being checked
+    uint32_t place;     // whose identity is being checked
     enum ox_err failed; // why the log is taken down again
     struct ox_meta_get get;
     struct ox_meta_put put;

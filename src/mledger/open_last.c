@@ -31,8 +31,8 @@ static ox_step opening_last_lost(struct ox_seq *s)
              (long long)o->last->entries);
     ml->factory->lost_ledgers.value++;
     if (!counted && !ml->factory->settings.skip_unrecoverable) {
-        ox_error(ml->factory->log, "mledger.open.refused",
-                 "log=%s ledger=%lld hint=\"its place has lost it: restore the store, or set autoSkipNonRecoverableData=true to go on without it\"",
+        ox_error(ml->factory->log,
+                 "mledger.open.refused", "log=%s ledger=%lld hint=\"its place has lost it: restore the store, or set autoSkipNonRecoverableData=true to go on without it\"",
                  ml->name, (long long)o->last->where.id);
         return opening_fail(s, OX_E_NO_LEDGER);
     }

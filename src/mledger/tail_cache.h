@@ -11,14 +11,14 @@ struct cache_slot;
 // Entries of all logs in order of arrival, the oldest dropped first when bytes_max is passed. Zero it, then init. A slab's `cached` belongs to the cache
 // that holds its slices: one cache a process.
 struct ox_tail_cache {
-    uint64_t bytes_max;         // public
-    uint64_t bytes;             // read-only: slab bytes kept alive, and bookkeeping
-    uint64_t hits, misses;      // read-only
-    struct cache_slot *ring;    // private: slots head..tail-1, modulo ring_size (a power of two)
+    uint64_t bytes_max;      // public
+    uint64_t bytes;          // read-only: slab bytes kept alive, and bookkeeping
+    uint64_t hits, misses;   // read-only
+    struct cache_slot *ring; // private: slots head..tail-1, modulo ring_size (a power of two)
     uint64_t head, tail, ring_size;
-    struct ox_map ledgers;      // private: which slots a ledger's entries are in
+    struct ox_map ledgers;       // private: which slots a ledger's entries are in
     struct cache_ledger *newest; // private: the ledger of the last put
-    struct ox_slab *packing;    // private: where small entries are copied to
+    struct ox_slab *packing;     // private: where small entries are copied to
 };
 void ox_tail_cache_init(struct ox_tail_cache *c, uint64_t bytes_max);
 // Drops everything.

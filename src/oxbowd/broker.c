@@ -191,10 +191,8 @@ static enum ox_err start_admin(struct oxbowd *b)
     const struct ox_config *c = b->config;
     if (!b->poll.start)
         return OX_OK;
-    struct ox_admin_config admin = {.shard = &b->shard,
-                                    .host = c->bindAddress,
-                                    .port = (uint16_t)c->webServicePort,
-                                    .poll = b->poll};
+    struct ox_admin_config admin = {
+        .shard = &b->shard, .host = c->bindAddress, .port = (uint16_t)c->webServicePort, .poll = b->poll};
     enum ox_err err = ox_admin_open(&admin, &b->admin);
     return err == OX_OK ? OX_OK : listen_failed(b, err, c->webServicePort, "webServicePort");
 }
@@ -241,8 +239,8 @@ static ox_step start_ready(struct ox_seq *s)
     if (s->err != OX_OK)
         return start_failed(s, s->err, "broker", "see the log above");
     b->running = true;
-    ox_info(b->log, "oxbowd.ready", "version=%s pulsar=%s web=%s data=%s ms=%llu", OX_VERSION, b->service_url, b->web_url, b->data_dir,
-            (unsigned long long)((ox_now_ns(b->loop) - b->started_ns) / OX_MS));
+    ox_info(b->log, "oxbowd.ready", "version=%s pulsar=%s web=%s data=%s ms=%llu", OX_VERSION, b->service_url,
+            b->web_url, b->data_dir, (unsigned long long)((ox_now_ns(b->loop) - b->started_ns) / OX_MS));
     ox_op_init(&b->sweep, b->loop, sweep_done, "oxbowd.sweep");
     ox_ml_orphans_sweep(&b->mledgers, &b->sweep);
     return OX_FINISH(s, OX_OK);

@@ -12,22 +12,22 @@
 
 // Everything that runs. Zero it, set the public members, then oxbowd_start.
 struct oxbowd {
-    struct ox_loop *loop;        // public
-    struct ox_fs *fs;            // public
-    struct ox_net *net;          // public
-    struct ox_admin_poll poll;   // public; start NULL: no REST
-    struct ox_meta *take_meta;   // public: an open metadata store to be taken over instead of the configured one (simulator), or NULL
+    struct ox_loop *loop;      // public
+    struct ox_fs *fs;          // public
+    struct ox_net *net;        // public
+    struct ox_admin_poll poll; // public; start NULL: no REST
+    struct ox_meta *take_meta; // public: an open metadata store to be taken over instead of the configured one (simulator), or NULL
     struct ox_table_source table; // public: of the store's ledger table; zeroed: LMDB
-    uint64_t segment_bytes;      // public: of the store's files, instead of the configured size (simulator); 0: as configured
-    struct ox_log *log;          // public
-    const struct ox_config *config; // public
-    const char *data_dir;        // public
+    uint64_t segment_bytes; // public: of the store's files, instead of the configured size (simulator); 0: as configured
+    struct ox_log *log;     // public
+    const struct ox_config *config;                   // public
+    const char *data_dir;                             // public
     void (*ended)(struct oxbowd *b, enum ox_err err); // public: called once, when it has stopped or could not start; `trouble` says why
     void (*late)(struct oxbowd *b); // public: the clean end takes longer than brokerShutdownTimeoutMs; NULL: wait on
-    void *owner;                 // public
+    void *owner;                    // public
 
-    struct ox_str trouble;       // read-only: what to tell the user when it did not work
-    bool running;                // read-only: ready and not stopping
+    struct ox_str trouble; // read-only: what to tell the user when it did not work
+    bool running;          // read-only: ready and not stopping
 
     // private
     uint64_t started_ns;

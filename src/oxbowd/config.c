@@ -45,7 +45,9 @@ static const char *config_nearest(const char *name)
     const char *best = NULL;
     size_t best_distance = strlen(name) / 2 + 1;
     for (size_t i = 0; i < OX_CONFIG_KEY_COUNT; i++) {
-        size_t distance = strcasecmp(name, ox_config_keys[i].name) == 0 ? 0 : ox_edit_distance(name, ox_config_keys[i].name, best_distance);
+        size_t distance = strcasecmp(name, ox_config_keys[i].name) == 0
+                              ? 0
+                              : ox_edit_distance(name, ox_config_keys[i].name, best_distance);
         if (distance < best_distance) {
             best_distance = distance;
             best = ox_config_keys[i].name;
@@ -82,9 +84,10 @@ static enum ox_err config_set_bool(void *member, const struct ox_config_key *key
 static enum ox_err config_set_int(void *member, const struct ox_config_key *key, const char *value, struct ox_str *error)
 {
     char wanted[96];
-    snprintf(wanted, sizeof wanted, "a whole number from %lld to %lld%s%s", (long long)key->min, (long long)key->max, *key->unit ? " in " : "",
-             key->unit);
-    return ox_parse_i64(value, key->min, key->max, (int64_t *)member) == OX_OK ? OX_OK : config_bad(key, value, error, wanted);
+    snprintf(wanted, sizeof wanted, "a whole number from %lld to %lld%s%s", (long long)key->min, (long long)key->max,
+             *key->unit ? " in " : "", key->unit);
+    return ox_parse_i64(value, key->min, key->max, (int64_t *)member) == OX_OK ? OX_OK
+                                                                               : config_bad(key, value, error, wanted);
 }
 
 static enum ox_err config_set_float(void *member, const struct ox_config_key *key, const char *value, struct ox_str *error)
@@ -151,7 +154,8 @@ static char *config_trim(char *s)
 
 enum ox_err ox_config_set_pair(struct ox_config *c, const char *pair, struct ox_str *error)
 {
-    OX_CLEANUP(ox_free_ptr) char *copy = ox_strdup(pair);
+    OX_CLEANUP(ox_free_ptr)
+    char *copy = ox_strdup(pair);
     char *equals = strchr(copy, '=');
     if (!equals) {
         ox_str_addf(error, "\"%s\" is not KEY=VALUE", pair);
@@ -163,7 +167,8 @@ enum ox_err ox_config_set_pair(struct ox_config *c, const char *pair, struct ox_
 
 enum ox_err ox_config_parse(struct ox_config *c, const char *name, const char *text, struct ox_str *error)
 {
-    OX_CLEANUP(ox_free_ptr) char *copy = ox_strdup(text);
+    OX_CLEANUP(ox_free_ptr)
+    char *copy = ox_strdup(text);
     int number = 0;
     for (char *line = copy, *next; line; line = next) {
         next = strchr(line, '\n');
@@ -217,12 +222,14 @@ static bool config_same_name(const char *env, size_t env_len, const char *key)
     return *key == 0;
 }
 
-static enum ox_err config_set_env(struct ox_config *c, const char *name, size_t name_len, const char *value, struct ox_str *error)
+static enum ox_err config_set_env(struct ox_config *c, const char *name, size_t name_len, const char *value,
+                                  struct ox_str *error)
 {
     for (size_t i = 0; i < OX_CONFIG_KEY_COUNT; i++)
         if (config_same_name(name, name_len, ox_config_keys[i].name))
             return ox_config_set(c, ox_config_keys[i].name, value, error);
-    OX_CLEANUP(ox_free_ptr) char *copy = ox_strndup(name, name_len);
+    OX_CLEANUP(ox_free_ptr)
+    char *copy = ox_strndup(name, name_len);
     return config_unknown(copy, error);
 }
 

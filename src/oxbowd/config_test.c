@@ -35,7 +35,8 @@ static void expect_error(const char *text, const char *wanted)
 static void test_config_unknown_key_names_line_and_nearest(void **state)
 {
     (void)state;
-    expect_error("# ours\n\nbrokerServicePrt=1\n", "broker.conf:3: unknown key \"brokerServicePrt\"; did you mean brokerServicePort?");
+    expect_error("# ours\n\nbrokerServicePrt=1\n",
+                 "broker.conf:3: unknown key \"brokerServicePrt\"; did you mean brokerServicePort?");
     expect_error("brokerserviceport=1", "did you mean brokerServicePort?");
 }
 

@@ -22,17 +22,18 @@ struct options {
     bool check_only;
 };
 
-static const char usage[] = "usage: oxbowd [--config FILE] [--data DIR] [--set KEY=VALUE]... [--check-config]\n"
-                            "       oxbowd --help-config | --version | --help\n"
-                            "\n"
-                            "A streaming broker for Pulsar clients. With nothing configured it keeps everything under ./data and listens on\n"
-                            "127.0.0.1:6650 (clients) and 127.0.0.1:8080 (REST and metrics). SIGTERM ends it cleanly.\n"
-                            "\n"
-                            "  --config FILE     lines KEY=VALUE, as in Pulsar's broker.conf\n"
-                            "  --data DIR        where metadata and ledgers are kept (default: data)\n"
-                            "  --set KEY=VALUE   one setting; stronger than the environment (OXBOW_KEY), that is stronger than the file\n"
-                            "  --check-config    look at all settings, then exit: 0 good, 2 bad\n"
-                            "  --help-config     all keys with their defaults\n";
+static const char usage[] =
+    "usage: oxbowd [--config FILE] [--data DIR] [--set KEY=VALUE]... [--check-config]\n"
+    "       oxbowd --help-config | --version | --help\n"
+    "\n"
+    "A streaming broker for Pulsar clients. With nothing configured it keeps everything under ./data and listens on\n"
+    "127.0.0.1:6650 (clients) and 127.0.0.1:8080 (REST and metrics). SIGTERM ends it cleanly.\n"
+    "\n"
+    "  --config FILE     lines KEY=VALUE, as in Pulsar's broker.conf\n"
+    "  --data DIR        where metadata and ledgers are kept (default: data)\n"
+    "  --set KEY=VALUE   one setting; stronger than the environment (OXBOW_KEY), that is stronger than the file\n"
+    "  --check-config    look at all settings, then exit: 0 good, 2 bad\n"
+    "  --help-config     all keys with their defaults\n";
 
 static int usage_error(const char *what, const char *argument)
 {
@@ -126,7 +127,8 @@ static void poll_stop(void *handle)
 // The clean end takes too long: what is acknowledged is on disk, the next start recovers.
 static void on_late(struct oxbowd *b)
 {
-    fprintf(stderr, "oxbowd: no clean end within brokerShutdownTimeoutMs (waiting in %s); ending at once, the next start recovers\n", b->seq.step);
+    fprintf(stderr, "oxbowd: no clean end within brokerShutdownTimeoutMs (waiting in %s); ending at once, the next start recovers\n",
+            b->seq.step);
     _exit(EXIT_FAILURE);
 }
 

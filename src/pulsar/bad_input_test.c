@@ -70,7 +70,10 @@ static void test_frame_above_the_limit_closes_as_soon_as_its_length_is_read(void
 static void test_command_longer_than_its_frame_closes(void **state)
 {
     struct scene *s = *state;
-    peer_bytes(&s->bad, "\0\0\0\x0a\0\0\0\x20" "abcdef", 14);
+    peer_bytes(&s->bad,
+               "\0\0\0\x0a\0\0\0\x20"
+               "abcdef",
+               14);
     peer_expect_end(&s->bad);
 }
 
@@ -167,10 +170,14 @@ static void test_broken_metadata_is_refused_and_not_stored(void **state)
     Oxpb__CommandSend send = OXPB__COMMAND_SEND__INIT;
     send.producer_id = 2;
     send.sequence_id = 8;
-    struct ox_buf entry = ox_buf_static("\0\0\0\x03\xff\xff\xff" "payload", 14);
+    struct ox_buf entry = ox_buf_static("\0\0\0\x03\xff\xff\xff"
+                                        "payload",
+                                        14);
     peer_frame(&s->bad, ox_send_wrap(&send, entry));
     assert_int_equal(peer_next(&s->bad, OXPB__BASE_COMMAND__TYPE__SEND_ERROR)->send_error->sequence_id, 8);
-    entry = ox_buf_static("\0\0\xff\xff" "short", 9);
+    entry = ox_buf_static("\0\0\xff\xff"
+                          "short",
+                          9);
     peer_frame(&s->bad, ox_send_wrap(&send, entry));
     peer_next(&s->bad, OXPB__BASE_COMMAND__TYPE__SEND_ERROR);
     assert_non_null(s->bad.stream);
@@ -229,7 +236,8 @@ static void test_message_in_a_transaction_is_refused(void **state)
     struct ox_buf entry = rig_entry("raw", 0, "transaction", 0);
     peer_frame(&s->bad, ox_send_wrap(&send, entry));
     ox_buf_unref(&entry);
-    assert_int_equal(peer_next(&s->bad, OXPB__BASE_COMMAND__TYPE__SEND_ERROR)->send_error->error, OXPB__SERVER_ERROR__NotAllowedError);
+    assert_int_equal(peer_next(&s->bad, OXPB__BASE_COMMAND__TYPE__SEND_ERROR)->send_error->error,
+                     OXPB__SERVER_ERROR__NotAllowedError);
 }
 
 static void test_largest_message_passes(void **state)

@@ -35,7 +35,8 @@ static void test_partition_metadata(void **state)
     assert_int_equal(r->response, OXPB__COMMAND_PARTITIONED_TOPIC_METADATA_RESPONSE__LOOKUP_TYPE__Failed);
     assert_int_equal(r->error, OXPB__SERVER_ERROR__TopicNotFound);
     peer_open_producer(&p, 1, T);
-    assert_int_equal(partitions_of(&p, T, false)->response, OXPB__COMMAND_PARTITIONED_TOPIC_METADATA_RESPONSE__LOOKUP_TYPE__Success);
+    assert_int_equal(partitions_of(&p, T, false)->response,
+                     OXPB__COMMAND_PARTITIONED_TOPIC_METADATA_RESPONSE__LOOKUP_TYPE__Success);
     assert_int_equal(partitions_of(&p, "persistent://public/none/t", true)->error, OXPB__SERVER_ERROR__TopicNotFound);
     assert_int_equal(partitions_of(&p, "bogus://public/default/t", true)->error, OXPB__SERVER_ERROR__InvalidTopicName);
     peer_fini(&p);
@@ -106,9 +107,11 @@ static void test_producer_answers(void **state)
     door_init(&d);
     peer_connect(&d, &p);
     peer_producer(&p, 1, T, "me", 0);
-    assert_string_equal(peer_next(&p, OXPB__BASE_COMMAND__TYPE__PRODUCER_SUCCESS)->producer_success->producer_name, "me");
+    assert_string_equal(peer_next(&p, OXPB__BASE_COMMAND__TYPE__PRODUCER_SUCCESS)->producer_success->producer_name,
+                        "me");
     peer_producer(&p, 1, T, "another", 0);
-    assert_string_equal(peer_next(&p, OXPB__BASE_COMMAND__TYPE__PRODUCER_SUCCESS)->producer_success->producer_name, "me");
+    assert_string_equal(peer_next(&p, OXPB__BASE_COMMAND__TYPE__PRODUCER_SUCCESS)->producer_success->producer_name,
+                        "me");
     peer_producer(&p, 2, T, "me", 0);
     peer_expect_error(&p, 1002, OXPB__SERVER_ERROR__ProducerBusy);
     peer_producer(&p, 3, "persistent://public/default/", NULL, 0);
@@ -156,7 +159,8 @@ static void test_receipts_come_before_the_answer_to_a_close(void **state)
     door_fini(&d);
 }
 
-static void subscribe_as(struct peer *p, uint64_t consumer_id, Oxpb__CommandSubscribe__SubType type, bool compacted, bool create, const char *topic)
+static void subscribe_as(struct peer *p, uint64_t consumer_id, Oxpb__CommandSubscribe__SubType type, bool compacted,
+                         bool create, const char *topic)
 {
     Oxpb__CommandSubscribe c = OXPB__COMMAND_SUBSCRIBE__INIT;
     char name[] = "s";
@@ -288,7 +292,8 @@ static void test_last_message_id_and_mark_delete(void **state)
     c.consumer_id = 1;
     c.request_id = 41;
     peer_command(&p, OXPB__BASE_COMMAND__TYPE__GET_LAST_MESSAGE_ID, &c.base);
-    Oxpb__CommandGetLastMessageIdResponse *r = peer_next(&p, OXPB__BASE_COMMAND__TYPE__GET_LAST_MESSAGE_ID_RESPONSE)->get_last_message_id_response;
+    Oxpb__CommandGetLastMessageIdResponse *r =
+        peer_next(&p, OXPB__BASE_COMMAND__TYPE__GET_LAST_MESSAGE_ID_RESPONSE)->get_last_message_id_response;
     assert_int_equal(r->request_id, 41);
     assert_int_equal(r->last_message_id->entry_id, 3);
     assert_int_equal(r->last_message_id->batch_index, -1);
@@ -339,7 +344,8 @@ static void test_unknown_consumers_are_ignored_where_nothing_waits(void **state)
     peer_command(&p, OXPB__BASE_COMMAND__TYPE__REDELIVER_UNACKNOWLEDGED_MESSAGES, &r.base);
     peer_expect_nothing(&p);
     peer_ack(&p, 7, OX_MESSAGE_ID_NONE, false, 60);
-    assert_int_equal(peer_next(&p, OXPB__BASE_COMMAND__TYPE__ACK_RESPONSE)->ack_response->error, OXPB__SERVER_ERROR__ConsumerNotFound);
+    assert_int_equal(peer_next(&p, OXPB__BASE_COMMAND__TYPE__ACK_RESPONSE)->ack_response->error,
+                     OXPB__SERVER_ERROR__ConsumerNotFound);
     Oxpb__CommandConsumerStats s = OXPB__COMMAND_CONSUMER_STATS__INIT;
     s.request_id = 61;
     s.consumer_id = 7;
@@ -394,7 +400,8 @@ static void test_permits_count_messages_of_batches(void **state)
     s.request_id = 61;
     s.consumer_id = 1;
     peer_command(&p, OXPB__BASE_COMMAND__TYPE__CONSUMER_STATS, &s.base);
-    Oxpb__CommandConsumerStatsResponse *r = peer_next(&p, OXPB__BASE_COMMAND__TYPE__CONSUMER_STATS_RESPONSE)->consumer_stats_response;
+    Oxpb__CommandConsumerStatsResponse *r =
+        peer_next(&p, OXPB__BASE_COMMAND__TYPE__CONSUMER_STATS_RESPONSE)->consumer_stats_response;
     assert_int_equal((int64_t)r->available_permits, -9);
     assert_string_equal(r->type, "Exclusive");
     peer_flow(&p, 1, 9);
@@ -454,11 +461,13 @@ static void test_what_is_not_supported_says_so(void **state)
     get.request_id = 1;
     get.topic = topic;
     peer_command(&p, OXPB__BASE_COMMAND__TYPE__GET_SCHEMA, &get.base);
-    assert_int_equal(peer_next(&p, OXPB__BASE_COMMAND__TYPE__GET_SCHEMA_RESPONSE)->get_schema_response->error_code, OXPB__SERVER_ERROR__TopicNotFound);
+    assert_int_equal(peer_next(&p, OXPB__BASE_COMMAND__TYPE__GET_SCHEMA_RESPONSE)->get_schema_response->error_code,
+                     OXPB__SERVER_ERROR__TopicNotFound);
     Oxpb__CommandNewTxn txn = OXPB__COMMAND_NEW_TXN__INIT;
     txn.request_id = 2;
     peer_command(&p, OXPB__BASE_COMMAND__TYPE__NEW_TXN, &txn.base);
-    assert_int_equal(peer_next(&p, OXPB__BASE_COMMAND__TYPE__NEW_TXN_RESPONSE)->new_txn_response->error, OXPB__SERVER_ERROR__NotAllowedError);
+    assert_int_equal(peer_next(&p, OXPB__BASE_COMMAND__TYPE__NEW_TXN_RESPONSE)->new_txn_response->error,
+                     OXPB__SERVER_ERROR__NotAllowedError);
     Oxpb__CommandTcClientConnectRequest tc = OXPB__COMMAND_TC_CLIENT_CONNECT_REQUEST__INIT;
     tc.request_id = 3;
     peer_command(&p, OXPB__BASE_COMMAND__TYPE__TC_CLIENT_CONNECT_REQUEST, &tc.base);

@@ -11,9 +11,8 @@ struct command {
 };
 
 #define TYPE(name) OXPB__BASE_COMMAND__TYPE__##name
-#define RAW(NAME, fn)                                                                                                  \
-    [TYPE(NAME)] = {.name = #NAME, .raw = (fn)}
-#define COMMAND(NAME, fn, message)                                                                                     \
+#define RAW(NAME, fn) [TYPE(NAME)] = {.name = #NAME, .raw = (fn)}
+#define COMMAND(NAME, fn, message) \
     [TYPE(NAME)] = {.name = #NAME, .handle = (fn), .type = &oxpb__command_##message##__descriptor}
 
 static const struct command commands[COMMAND_TYPES] = {
@@ -76,7 +75,8 @@ enum ox_err session_dispatch(struct session *s, struct ox_buf frame)
         return err;
     const struct command *c = type < COMMAND_TYPES ? &commands[type] : NULL;
     if (!c || !c->name || !command_is_in_place(s, type)) {
-        ox_info(s->server->shard->log, "session.command.refused", "peer=%s type=%u state=%s", s->peer, type, session_state_name(s->state));
+        ox_info(s->server->shard->log, "session.command.refused", "peer=%s type=%u state=%s", s->peer, type,
+                session_state_name(s->state));
         return OX_E_UNSUPPORTED;
     }
     return c->raw ? c->raw(s, sub, body) : command_unpack(s, c, sub);

@@ -12,7 +12,8 @@ enum ox_err handle_connect(struct session *s, const void *command)
     s->client_version = ox_strdup(c->client_version);
     s->protocol_version = OX_MIN(c->protocol_version, PROTOCOL_VERSION);
     s->state = SESSION_CONNECTED;
-    flags.has_supports_get_partitioned_metadata_without_auto_creation = flags.supports_get_partitioned_metadata_without_auto_creation = 1;
+    flags.has_supports_get_partitioned_metadata_without_auto_creation =
+        flags.supports_get_partitioned_metadata_without_auto_creation = 1;
     answer.server_version = version;
     answer.has_protocol_version = 1;
     answer.protocol_version = s->protocol_version;

@@ -76,7 +76,8 @@ enum ox_err handle_get_topics(struct session *s, const void *command)
 enum ox_err handle_watch_topics(struct session *s, const void *command)
 {
     const Oxpb__CommandWatchTopicList *c = command;
-    session_error(s, c->request_id, OX_E_UNSUPPORTED, c->namespace_, "watching lists of topics is not supported: ask again from time to time");
+    session_error(s, c->request_id, OX_E_UNSUPPORTED, c->namespace_,
+                  "watching lists of topics is not supported: ask again from time to time");
     return OX_OK;
 }
 

@@ -7,7 +7,8 @@ enum ox_err handle_redeliver(struct session *s, const void *command)
     struct ox_consumer *consumer = session_open_consumer(s, c->consumer_id);
     if (!consumer)
         return OX_OK;
-    struct ox_pos *positions = ox_arena_calloc(&s->server->arena, c->n_message_ids ? c->n_message_ids : 1, sizeof *positions);
+    struct ox_pos *positions =
+        ox_arena_calloc(&s->server->arena, c->n_message_ids ? c->n_message_ids : 1, sizeof *positions);
     if (!positions)
         return OX_E_TOO_BIG;
     for (size_t i = 0; i < c->n_message_ids; i++)

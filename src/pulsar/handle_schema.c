@@ -9,7 +9,8 @@ enum ox_err handle_get_schema(struct session *s, const void *command)
     struct ox_topic_name name = {0};
     answer.request_id = c->request_id;
     answer.has_error_code = 1;
-    answer.error_code = ox_topic_name_parse(&name, c->topic) ? OXPB__SERVER_ERROR__InvalidTopicName : OXPB__SERVER_ERROR__TopicNotFound;
+    answer.error_code =
+        ox_topic_name_parse(&name, c->topic) ? OXPB__SERVER_ERROR__InvalidTopicName : OXPB__SERVER_ERROR__TopicNotFound;
     answer.error_message = text;
     ox_topic_name_fini(&name);
     session_command(s, OXPB__BASE_COMMAND__TYPE__GET_SCHEMA_RESPONSE, &answer.base);

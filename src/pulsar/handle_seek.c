@@ -36,7 +36,8 @@ enum ox_err handle_seek(struct session *s, const void *command)
         return OX_OK;
     }
     if (!c->message_id && !c->has_message_publish_time) {
-        session_server_error(s, c->request_id, OXPB__SERVER_ERROR__MetadataError, "a seek needs a message id or a publish time");
+        session_server_error(s, c->request_id, OXPB__SERVER_ERROR__MetadataError,
+                             "a seek needs a message id or a publish time");
         return OX_OK;
     }
     struct seeking *k = request_new(s, sizeof *k, c->request_id);

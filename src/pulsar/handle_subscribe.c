@@ -61,15 +61,11 @@ static void subscribing_got(struct ox_op *op)
 static enum ox_sub_type subscribing_type(Oxpb__CommandSubscribe__SubType type)
 {
     switch (type) {
-    case OXPB__COMMAND_SUBSCRIBE__SUB_TYPE__Shared:
-        return OX_SUB_SHARED;
-    case OXPB__COMMAND_SUBSCRIBE__SUB_TYPE__Failover:
-        return OX_SUB_FAILOVER;
-    case OXPB__COMMAND_SUBSCRIBE__SUB_TYPE__Key_Shared:
-        return OX_SUB_KEY_SHARED;
+    case OXPB__COMMAND_SUBSCRIBE__SUB_TYPE__Shared: return OX_SUB_SHARED;
+    case OXPB__COMMAND_SUBSCRIBE__SUB_TYPE__Failover: return OX_SUB_FAILOVER;
+    case OXPB__COMMAND_SUBSCRIBE__SUB_TYPE__Key_Shared: return OX_SUB_KEY_SHARED;
     case OXPB__COMMAND_SUBSCRIBE__SUB_TYPE__Exclusive:
-    case _OXPB__COMMAND_SUBSCRIBE__SUB_TYPE_IS_INT_SIZE:
-        return OX_SUB_EXCLUSIVE;
+    case _OXPB__COMMAND_SUBSCRIBE__SUB_TYPE_IS_INT_SIZE: return OX_SUB_EXCLUSIVE;
     }
     return OX_SUB_EXCLUSIVE;
 }

@@ -8,27 +8,27 @@
 
 // Settings; names in comments are the configuration keys. ox_pulsar_config_init gives the defaults. Strings are borrowed for the server's life.
 struct ox_pulsar_config {
-    const char *host;          // bindAddress "127.0.0.1"
-    uint16_t port;             // brokerServicePort 6650; 0: any free one
-    uint32_t connections_max;  // brokerMaxConnections OX_CONNECTIONS_MAX
-    uint64_t keep_alive_ns;    // keepAliveIntervalSeconds 30: a ping after so long, the end after twice that without an answer
-    uint32_t requests_max;     // requests of one connection that wait for an answer; beyond it the connection is not read: 1,000
+    const char *host;         // bindAddress "127.0.0.1"
+    uint16_t port;            // brokerServicePort 6650; 0: any free one
+    uint32_t connections_max; // brokerMaxConnections OX_CONNECTIONS_MAX
+    uint64_t keep_alive_ns; // keepAliveIntervalSeconds 30: a ping after so long, the end after twice that without an answer
+    uint32_t requests_max; // requests of one connection that wait for an answer; beyond it the connection is not read: 1,000
 };
 // Fills in the defaults.
 void ox_pulsar_config_init(struct ox_pulsar_config *c);
 
 // A server. Zero it, set the public members, then ox_pulsar_listen.
 struct ox_pulsar {
-    struct ox_shard *shard;          // public
-    struct ox_net *net;              // public
-    struct ox_pulsar_config config;  // public
-    uint16_t port;                   // read-only: the real one
+    struct ox_shard *shard;         // public
+    struct ox_net *net;             // public
+    struct ox_pulsar_config config; // public
+    uint16_t port;                  // read-only: the real one
 
-    struct ox_listener *listener;    // private
-    struct ox_list sessions;         // private
-    struct ox_list closing;          // private: sessions that have ended and whose stream or requests have not
-    struct ox_arena arena;           // private: of the command at work
-    struct ox_op *close_op;          // private
+    struct ox_listener *listener; // private
+    struct ox_list sessions;      // private
+    struct ox_list closing;       // private: sessions that have ended and whose stream or requests have not
+    struct ox_arena arena;        // private: of the command at work
+    struct ox_op *close_op;       // private
     struct ox_metric connections, connections_total, connections_refused, bad_frames; // private
 };
 

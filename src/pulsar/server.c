@@ -7,8 +7,11 @@
 
 void ox_pulsar_config_init(struct ox_pulsar_config *c)
 {
-    *c = (struct ox_pulsar_config){
-        .host = "127.0.0.1", .port = 6650, .connections_max = OX_CONNECTIONS_MAX, .keep_alive_ns = 30 * OX_SEC, .requests_max = 1000};
+    *c = (struct ox_pulsar_config){.host = "127.0.0.1",
+                                   .port = 6650,
+                                   .connections_max = OX_CONNECTIONS_MAX,
+                                   .keep_alive_ns = 30 * OX_SEC,
+                                   .requests_max = 1000};
 }
 
 static void refused_space(struct ox_stream *s, uint8_t **ret_data, size_t *ret_len)
@@ -54,10 +57,14 @@ static void server_accept(struct ox_listener *l, struct ox_stream *give_stream)
 static void server_metrics(struct ox_pulsar *p)
 {
     struct ox_metrics *m = p->shard->metrics;
-    ox_metric_init(&p->connections, m, OX_METRIC_GAUGE, "pulsar_active_connections", "Open connections of Pulsar clients.", NULL);
-    ox_metric_init(&p->connections_total, m, OX_METRIC_COUNTER, "pulsar_connection_created_total_count", "Connections accepted.", NULL);
-    ox_metric_init(&p->connections_refused, m, OX_METRIC_COUNTER, "pulsar_connection_create_fail_count", "Connections refused: too many.", NULL);
-    ox_metric_init(&p->bad_frames, m, OX_METRIC_COUNTER, "oxbow_pulsar_bad_frames_total", "Connections closed for what they sent.", NULL);
+    ox_metric_init(&p->connections, m, OX_METRIC_GAUGE, "pulsar_active_connections",
+                   "Open connections of Pulsar clients.", NULL);
+    ox_metric_init(&p->connections_total, m, OX_METRIC_COUNTER, "pulsar_connection_created_total_count",
+                   "Connections accepted.", NULL);
+    ox_metric_init(&p->connections_refused, m, OX_METRIC_COUNTER, "pulsar_connection_create_fail_count",
+                   "Connections refused: too many.", NULL);
+    ox_metric_init(&p->bad_frames, m, OX_METRIC_COUNTER, "oxbow_pulsar_bad_frames_total",
+                   "Connections closed for what they sent.", NULL);
 }
 
 enum ox_err ox_pulsar_listen(struct ox_pulsar *p)

@@ -137,7 +137,8 @@ void session_accept(struct ox_pulsar *server, struct ox_stream *give_stream)
 
 static void session_set_ended(struct session *s, const char *why)
 {
-    ox_debug(s->server->shard->log, "session.ended", "peer=%s state=%s why=" OX_LOG_Q, s->peer, session_state_name(s->state), why);
+    ox_debug(s->server->shard->log, "session.ended", "peer=%s state=%s why=" OX_LOG_Q, s->peer,
+             session_state_name(s->state), why);
     s->state = SESSION_ENDED;
     ox_list_remove(&s->server->sessions, &s->link);
     ox_list_push_back(&s->server->closing, &s->link);

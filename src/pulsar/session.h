@@ -16,9 +16,9 @@
 #define PROTOCOL_VERSION 21
 #define PROTOCOL_CHECKSUM 6 // from this version on clients know checksums
 
-#define SESSION_STATES(X)                                                                                              \
-    X(CONNECTING) /* only CONNECT is allowed */                                                                        \
-    X(CONNECTED)  /* serves */                                                                                         \
+#define SESSION_STATES(X)                       \
+    X(CONNECTING) /* only CONNECT is allowed */ \
+    X(CONNECTED)  /* serves */                  \
     X(ENDED)      /* producers and consumers are gone; the stream's end or requests are waited for */
 enum session_state {
 #define OX_X(name) SESSION_##name,
@@ -29,37 +29,37 @@ enum session_state {
 struct session {
     uint32_t magic;
     struct ox_pulsar *server;
-    struct ox_stream *stream;        // NULL once it is gone
+    struct ox_stream *stream; // NULL once it is gone
     enum session_state state;
-    uint32_t refs;                   // the stream, and each request that is open
-    struct ox_link link;             // in server->sessions or server->closing
+    uint32_t refs;       // the stream, and each request that is open
+    struct ox_link link; // in server->sessions or server->closing
     struct ox_frame_reader reader;
     struct ox_encoder encoder;
-    struct ox_map producers;         // struct session_producer by id
-    struct ox_map consumers;         // struct session_consumer by id
+    struct ox_map producers; // struct session_producer by id
+    struct ox_map consumers; // struct session_consumer by id
     char peer[64];
     char *client_version;
-    int32_t protocol_version;        // the smaller of both
+    int32_t protocol_version; // the smaller of both
 
-    struct ox_buf out[64];           // frames of this turn, touching ones joined
+    struct ox_buf out[64]; // frames of this turn, touching ones joined
     size_t out_count;
     size_t out_bytes;
     struct ox_turn_hook flush;
-    bool starved;                    // a consumer was told that the connection takes no more
+    bool starved; // a consumer was told that the connection takes no more
 
-    uint64_t closed_producers[16];   // ids (+ 1) of producers that the broker closed last: their sends on the way are dropped
-    uint32_t closed_at;              // where the next one goes
-    uint32_t blocked;                // producers that wait for memory
-    uint32_t requests;               // open requests
-    bool clogged;                    // the client does not read its answers
-    size_t clogged_bytes;            // what was queued at the last keep-alive tick: no progress within an interval ends the connection
-    bool paused;                     // the stream is not read
-    struct ox_op resume;             // goes on with what was read
+    uint64_t closed_producers[16]; // ids (+ 1) of producers that the broker closed last: their sends on the way are dropped
+    uint32_t closed_at;            // where the next one goes
+    uint32_t blocked;              // producers that wait for memory
+    uint32_t requests;             // open requests
+    bool clogged;                  // the client does not read its answers
+    size_t clogged_bytes; // what was queued at the last keep-alive tick: no progress within an interval ends the connection
+    bool paused;          // the stream is not read
+    struct ox_op resume; // goes on with what was read
 
     struct ox_timer keep_alive;
-    uint64_t read_ns;                // when bytes came last
-    bool pinged;                     // and nothing came since
-    struct ox_list probes;           // struct ox_op of those who ask whether the client lives
+    uint64_t read_ns;      // when bytes came last
+    bool pinged;           // and nothing came since
+    struct ox_list probes; // struct ox_op of those who ask whether the client lives
     struct ox_timer probe;
 };
 

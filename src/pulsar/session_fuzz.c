@@ -38,10 +38,12 @@ static void world_start(struct world *w)
     ox_router_init(&w->router, loop);
     ox_router_add(&w->router, ox_sim_place_new(loop, w->store, "default", NULL));
     ox_metrics_init(&w->metrics);
-    w->factory = (struct ox_ml_factory){.loop = loop, .meta = w->meta, .router = &w->router, .metrics = &w->metrics, .instance = "i"};
+    w->factory =
+        (struct ox_ml_factory){.loop = loop, .meta = w->meta, .router = &w->router, .metrics = &w->metrics, .instance = "i"};
     ox_ml_settings_init(&w->factory.settings);
     ox_ml_factory_init(&w->factory, 1 << 20);
-    w->shard = (struct ox_shard){.loop = loop, .metrics = &w->metrics, .meta = w->meta, .router = &w->router, .mledgers = &w->factory};
+    w->shard = (struct ox_shard){
+        .loop = loop, .metrics = &w->metrics, .meta = w->meta, .router = &w->router, .mledgers = &w->factory};
     ox_broker_config_init(&w->shard.config);
     ox_shard_init(&w->shard);
     world_op(&op, loop);

@@ -52,7 +52,8 @@ static void test_produce_and_consume_end_to_end(void **state)
     peer_expect_nothing(&c);
     peer_flow(&c, 1, 100);
     expect_messages(&c, 30, 70);
-    struct ox_message_id last = {.ledger = (int64_t)c.frames[c.taken - 1].command->message->message_id->ledger_id, .entry = 99};
+    struct ox_message_id last = {.ledger = (int64_t)c.frames[c.taken - 1].command->message->message_id->ledger_id,
+                                 .entry = 99};
     peer_ack(&c, 1, last, true, 77);
     Oxpb__BaseCommand *answer = peer_next(&c, OXPB__BASE_COMMAND__TYPE__ACK_RESPONSE);
     assert_int_equal(answer->ack_response->request_id, 77);
@@ -183,7 +184,8 @@ static void test_unload_closes_producers_and_consumers_and_keeps_the_connection(
     door_fini(&d);
 }
 
-static void slow_appends(struct rig *r, enum ox_sim_place_call call, int64_t ledger, int64_t entry, struct ox_sim_place_fault *fault)
+static void slow_appends(struct rig *r, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                         struct ox_sim_place_fault *fault)
 {
     (void)r;
     (void)ledger;
@@ -332,7 +334,8 @@ static void test_client_that_leaves_while_its_requests_are_open(void **state)
     door_fini(&d);
 }
 
-static void fail_appends(struct rig *r, enum ox_sim_place_call call, int64_t ledger, int64_t entry, struct ox_sim_place_fault *fault)
+static void fail_appends(struct rig *r, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                         struct ox_sim_place_fault *fault)
 {
     (void)r;
     (void)ledger;

@@ -42,7 +42,8 @@ void session_flush(struct session *s)
 bool session_ready(struct session *s)
 {
     // Right at the mark there is room for one more: only beyond it the stream will say when it has drained.
-    bool ready = session_alive(s) && !s->stream->above_high && s->stream->queued_bytes + s->out_bytes <= s->stream->high_bytes;
+    bool ready =
+        session_alive(s) && !s->stream->above_high && s->stream->queued_bytes + s->out_bytes <= s->stream->high_bytes;
     if (!ready)
         s->starved = true;
     return ready;

@@ -31,10 +31,10 @@ struct sim_file {
 struct disk_task {
     struct sim_task task;
     struct sim_disk *disk;
-    struct sim_file *file;  // or NULL
-    char *path, *to;        // normalised
-    int flags;              // enum ox_open_flags
-    enum ox_lane lane;      // of the file to open
+    struct sim_file *file; // or NULL
+    char *path, *to;       // normalised
+    int flags;             // enum ox_open_flags
+    enum ox_lane lane;     // of the file to open
     struct iovec *iov, small[DISK_IOV_SMALL];
     int iov_count;
     uint64_t offset, len;
@@ -116,7 +116,8 @@ static void disk_task_end(struct sim_task *task)
     ox_free(t);
 }
 
-static struct disk_task *disk_task_new(struct ox_fs *fs, struct sim_file *f, struct ox_op *op, enum ox_err (*run)(struct sim_task *t))
+static struct disk_task *disk_task_new(struct ox_fs *fs, struct sim_file *f, struct ox_op *op,
+                                       enum ox_err (*run)(struct sim_task *t))
 {
     struct disk_task *t = ox_malloc(sizeof(*t));
     t->task = (struct sim_task){.op = op, .run = run, .end = disk_task_end};
@@ -530,7 +531,8 @@ void ox_sim_disk_fail(struct ox_sim_node *node, enum ox_sim_disk_op kind, uint32
 
 static struct sim_inode *disk_inode(const struct ox_sim_node *node, const char *path)
 {
-    OX_CLEANUP(ox_free_ptr) char *normal = sim_names_normal(path);
+    OX_CLEANUP(ox_free_ptr)
+    char *normal = sim_names_normal(path);
     return sim_names_find(&node->disk->names, normal);
 }
 

@@ -14,10 +14,10 @@ struct sim_name {
 };
 
 struct sim_names {
-    struct ox_map now, platter;    // struct sim_name by normalised path
-    struct ox_map dirs;            // struct sim_name without inode
-    struct ox_list pending;        // changes of `now` that `platter` does not have yet, in order
-    struct ox_list *inodes;        // the disk's
+    struct ox_map now, platter; // struct sim_name by normalised path
+    struct ox_map dirs;         // struct sim_name without inode
+    struct ox_list pending;     // changes of `now` that `platter` does not have yet, in order
+    struct ox_list *inodes;     // the disk's
 };
 
 // An empty tree with a root only; files are freed from `inodes`.

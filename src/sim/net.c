@@ -426,7 +426,8 @@ static struct net_end *end_new(struct net_conn *c, int side, struct sim_process 
     ox_timer_init(&e->ended, &c->sim->world, end_fired);
     ox_list_push_back(&p->ends, &e->link);
     c->ends[side] = e;
-    OX_CLEANUP(ox_free_ptr) char *peer = ox_asprintf("%s:%u", c->nodes[1 - side]->name, 1024 + c->nodes[1 - side]->id);
+    OX_CLEANUP(ox_free_ptr)
+    char *peer = ox_asprintf("%s:%u", c->nodes[1 - side]->name, 1024 + c->nodes[1 - side]->id);
     strncpy(e->stream.peer, peer, sizeof(e->stream.peer) - 1);
     ox_turn_end(&p->loop, &e->turn);
     return e;

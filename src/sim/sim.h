@@ -33,16 +33,16 @@ enum ox_sim_crash {
 
 // Chances in parts per million, looked at for each operation; all 0 at start. The caller sets them from its seed and clears them to heal the world.
 struct ox_sim_faults {
-    uint32_t write_fail;  // a write fails with IO after some of its bytes
-    uint32_t sync_fail;   // a sync fails with IO and drops the dirty pages: the next one succeeds without them
-    uint32_t read_fail;   // a read fails with IO
-    uint32_t flip;        // one bit of what a write stores is wrong
-    uint32_t slow_disk;   // an operation takes up to a second
-    uint32_t slow_job;    // a job takes up to a second
-    uint32_t net_reset;   // a connection breaks at a delivery
-    uint32_t net_chop;    // a delivery is cut into small pieces
-    uint32_t net_slow;    // a delivery takes up to a second
-    uint32_t net_refuse;  // a connect is refused
+    uint32_t write_fail; // a write fails with IO after some of its bytes
+    uint32_t sync_fail;  // a sync fails with IO and drops the dirty pages: the next one succeeds without them
+    uint32_t read_fail;  // a read fails with IO
+    uint32_t flip;       // one bit of what a write stores is wrong
+    uint32_t slow_disk;  // an operation takes up to a second
+    uint32_t slow_job;   // a job takes up to a second
+    uint32_t net_reset;  // a connection breaks at a delivery
+    uint32_t net_chop;   // a delivery is cut into small pieces
+    uint32_t net_slow;   // a delivery takes up to a second
+    uint32_t net_refuse; // a connect is refused
 };
 
 // A new world. The log may be NULL; it is the caller's and must outlive the world.

@@ -17,7 +17,7 @@ struct ox_sim {
     struct ox_sim_faults faults;
     struct ox_list nodes, processes;
     uint64_t now_ns, hash, steps;
-    int64_t wall_step_ms; // what the wall clocks are ahead
+    int64_t wall_step_ms;  // what the wall clocks are ahead
     uint64_t steps_at_now; // to notice a world in which no time passes
     uint64_t disk_min_ns, disk_max_ns, job_max_ns;
     struct sim_net_world *net;
@@ -38,7 +38,7 @@ struct sim_process {
     struct ox_net net;
     struct ox_random random;
     struct sim_lane lanes[3];
-    struct ox_list tasks;                    // pending, in order of submission
+    struct ox_list tasks;                     // pending, in order of submission
     struct ox_list ends, listeners, connects; // the network's
     struct ox_link link;
 };
@@ -61,7 +61,7 @@ struct sim_task {
     struct ox_timer event;
     struct sim_process *process;
     struct ox_op *op;
-    uint64_t start_ns;                    // when a thread takes it up
+    uint64_t start_ns;                      // when a thread takes it up
     enum ox_err (*run)(struct sim_task *t); // its effect, at the end of its time
     void (*cut)(struct sim_task *t);        // the process has crashed while it was under way
     void (*end)(struct sim_task *t);        // frees it

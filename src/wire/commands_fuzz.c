@@ -11,8 +11,7 @@ static void fuzz_send(struct ox_buf sub, const Oxpb__CommandSend *pb)
     struct ox_command_send c;
     if (ox_command_send_decode(sub, &c) != OX_OK || pb == NULL)
         return;
-    OX_ASSERT(c.producer_id == pb->producer_id && c.sequence_id == pb->sequence_id &&
-              c.num_messages == pb->num_messages);
+    OX_ASSERT(c.producer_id == pb->producer_id && c.sequence_id == pb->sequence_id && c.num_messages == pb->num_messages);
     OX_ASSERT(c.has_highest == pb->has_highest_sequence_id);
 }
 
@@ -28,8 +27,7 @@ static void fuzz_ack(struct ox_buf sub, const Oxpb__CommandAck *pb)
         OX_ASSERT(ox_message_id_ack_set(&id, words, 8) == (id.ack_set_words < 8 ? id.ack_set_words : 8));
     OX_ASSERT(count == c.id_count);
     if (pb)
-        OX_ASSERT(c.consumer_id == pb->consumer_id && count == pb->n_message_id &&
-                  c.has_request_id == pb->has_request_id);
+        OX_ASSERT(c.consumer_id == pb->consumer_id && count == pb->n_message_id && c.has_request_id == pb->has_request_id);
 }
 
 // pb: what protobuf read, or NULL where the two readings may differ.

@@ -13,8 +13,7 @@ static size_t entry_size(size_t metadata_len, size_t payload_len)
     return OX_CHECKSUM_HEAD_BYTES + 4 + metadata_len + payload_len;
 }
 
-static void entry_put(uint8_t *p, const Oxpb__MessageMetadata *metadata, size_t metadata_len, const void *payload,
-                      size_t len)
+static void entry_put(uint8_t *p, const Oxpb__MessageMetadata *metadata, size_t metadata_len, const void *payload, size_t len)
 {
     uint8_t *summed = p + OX_CHECKSUM_HEAD_BYTES;
     ox_put_be32(summed, (uint32_t)metadata_len);

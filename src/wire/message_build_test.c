@@ -29,8 +29,7 @@ static void test_send_frame_reads_back(void **state)
     Oxpb__CommandSend send = OXPB__COMMAND_SEND__INIT;
     send.producer_id = 3;
     send.sequence_id = 4;
-    struct ox_buf frame = ox_send_build(&send, &m, "abc0", 4), entry = ox_entry_build(&m, "abc0", 4), command, body,
-                  sub;
+    struct ox_buf frame = ox_send_build(&send, &m, "abc0", 4), entry = ox_entry_build(&m, "abc0", 4), command, body, sub;
     assert_int_equal(ox_frame_split((struct ox_buf){NULL, frame.data + 4, frame.len - 4}, &command, &body), OX_OK);
     uint32_t type;
     struct ox_command_send c;

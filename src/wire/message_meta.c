@@ -99,8 +99,7 @@ enum ox_err ox_message_meta_scan(const void *metadata, size_t len, struct ox_mes
     struct ox_message_meta m = {.num_messages = 1};
     uint32_t seen;
     const uint32_t required = 1u << 1 | 1u << 2 | 1u << 3;
-    if (!scan(meta_rows, (const uint8_t *)metadata, len, &m, &seen) || (seen & required) != required ||
-        m.num_messages < 1)
+    if (!scan(meta_rows, (const uint8_t *)metadata, len, &m, &seen) || (seen & required) != required || m.num_messages < 1)
         return OX_E_MALFORMED;
     m.has_num_messages = seen & 1u << 11;
     m.is_encrypted = seen & 1u << 13;

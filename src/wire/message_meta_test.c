@@ -60,11 +60,9 @@ static void test_meta_scan_takes_every_field(void **state)
     struct ox_buf bytes = ox_proto_pack(&full.base);
     struct ox_message_meta m;
     assert_int_equal(ox_message_meta_scan(bytes.data, bytes.len, &m), OX_OK);
-    assert_true(span_is(m.producer_name, "prod") && span_is(m.partition_key, "key") &&
-                span_is(m.ordering_key, "order"));
+    assert_true(span_is(m.producer_name, "prod") && span_is(m.partition_key, "key") && span_is(m.ordering_key, "order"));
     assert_true(span_is(m.replicated_from, "west") && span_is(m.uuid, "u-1") && span_is(m.schema_version, "v"));
-    assert_true(m.sequence_id == 7 && m.has_highest && m.highest_sequence_id == 9 &&
-                ox_message_meta_last_sequence(&m) == 9);
+    assert_true(m.sequence_id == 7 && m.has_highest && m.highest_sequence_id == 9 && ox_message_meta_last_sequence(&m) == 9);
     assert_true(m.publish_time_ms == 1000 && m.event_time_ms == 5 && m.has_deliver_at && m.deliver_at_ms == -4);
     assert_true(m.has_txn && m.txn_least == 31 && m.txn_most == 32 && m.has_marker && m.marker_type == 21);
     assert_true(m.compression == OX_COMPRESSION_ZSTD && m.uncompressed_size == 99 && m.has_num_messages &&
@@ -185,8 +183,7 @@ static void test_batch_refuses_every_truncation_inside_a_message(void **state)
         assert_int_equal(at, 0);
         ox_buf_unref(&cut);
     }
-    static const char *const bad[] = {"00000000", "00000002 1805", "0000000b 18ffffffffffffffffff01",
-                                      "00000003 1a0100"};
+    static const char *const bad[] = {"00000000", "00000002 1805", "0000000b 18ffffffffffffffffff01", "00000003 1a0100"};
     for (size_t i = 0; i < OX_COUNT(bad); i++) {
         struct ox_buf bytes = hex(bad[i]);
         size_t at = 0;

@@ -41,8 +41,7 @@ static enum ox_err record_guarded(struct ox_buf record, size_t from, size_t size
     return OX_OK;
 }
 
-enum ox_err ox_record_open(struct ox_buf record, size_t bytes_max, struct ox_buf *ret_plain,
-                           enum ox_record_form *ret_form)
+enum ox_err ox_record_open(struct ox_buf record, size_t bytes_max, struct ox_buf *ret_plain, enum ox_record_form *ret_form)
 {
     *ret_form = OX_RECORD_PLAIN;
     if (record.len < 2 || ox_get_be16(record.data) != OX_RECORD_MAGIC) {

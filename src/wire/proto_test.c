@@ -118,8 +118,7 @@ static void test_unpack_refuses_deep_nesting(void **state)
     Oxpb__MessageIdData *id;
     struct ox_buf good = nested_ids(OX_PROTO_DEPTH_MAX), bad = nested_ids(OX_PROTO_DEPTH_MAX + 1);
     assert_int_equal(ox_proto_unpack(&oxpb__message_id_data__descriptor, &arena, good.data, good.len, &id), OX_OK);
-    assert_int_equal(ox_proto_unpack(&oxpb__message_id_data__descriptor, &arena, bad.data, bad.len, &id),
-                     OX_E_MALFORMED);
+    assert_int_equal(ox_proto_unpack(&oxpb__message_id_data__descriptor, &arena, bad.data, bad.len, &id), OX_E_MALFORMED);
     ox_buf_unref(&good);
     ox_buf_unref(&bad);
     ox_arena_fini(&arena);

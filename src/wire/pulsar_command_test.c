@@ -29,8 +29,7 @@ static Oxpb__BaseCommand *unpack_frame(struct ox_buf give_frame, size_t *ret_bod
     size_t total = ox_get_be32(give_frame.data), len = ox_get_be32(give_frame.data + 4);
     assert_int_equal(give_frame.len, 8 + len);
     *ret_body_bytes = total - 4 - len;
-    assert_int_equal(ox_proto_unpack(&oxpb__base_command__descriptor, &arena, give_frame.data + 8, len, &command),
-                     OX_OK);
+    assert_int_equal(ox_proto_unpack(&oxpb__base_command__descriptor, &arena, give_frame.data + 8, len, &command), OX_OK);
     ox_buf_unref(&give_frame);
     return command;
 }
@@ -98,11 +97,8 @@ static void test_encode_small_answers_read_back(void **state)
     assert_true(send->producer_id == 1 && send->sequence_id == 2 && send->error == OXPB__SERVER_ERROR__ChecksumError);
     Oxpb__CommandFlow *flow = unpack_plain(ox_encode_flow(&e, 4, 1000))->flow;
     assert_true(flow->consumer_id == 4 && flow->message_permits == 1000);
-    struct ox_ack_answer answer = {.consumer_id = 1,
-                                   .request_id = 2,
-                                   .has_error = true,
-                                   .error = OXPB__SERVER_ERROR__MetadataError,
-                                   .message = "x"};
+    struct ox_ack_answer answer = {
+        .consumer_id = 1, .request_id = 2, .has_error = true, .error = OXPB__SERVER_ERROR__MetadataError, .message = "x"};
     Oxpb__CommandAckResponse *ack = unpack_plain(ox_encode_ack_response(&e, &answer))->ack_response;
     assert_true(ack->consumer_id == 1 && ack->request_id == 2 && ack->error == OXPB__SERVER_ERROR__MetadataError &&
                 !ack->has_txnid_most_bits);
@@ -298,8 +294,7 @@ static void test_decoders_survive_every_truncation(void **state)
 static void test_decoders_refuse_foreign_wire_types(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"0a0103 1009", "0803 12011e", "0d00000000 1009", "0803 1009 4801",
-                                      "0803 1009 1a0101"};
+    static const char *const bad[] = {"0a0103 1009", "0803 12011e", "0d00000000 1009", "0803 1009 4801", "0803 1009 1a0101"};
     for (size_t i = 0; i < OX_COUNT(bad); i++) {
         struct ox_buf sub = hex(bad[i]);
         struct ox_command_send send;

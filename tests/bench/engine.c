@@ -64,8 +64,9 @@ static void bench_report(struct bench *b)
 {
     double seconds = (double)(ox_now_ns(b->loop) - b->warm_ns) / 1e9;
     double rate = (double)b->count / seconds;
-    printf("engine bytes=%llu depth=%u appends_per_s=%.0f MB_per_s=%.1f p50_us=%.0f p99_us=%.0f\n", (unsigned long long)b->bytes, b->depth, rate,
-           rate * (double)b->bytes / 1e6, (double)ox_hist_quantile(&b->latency, 0.5) / 1e3, (double)ox_hist_quantile(&b->latency, 0.99) / 1e3);
+    printf("engine bytes=%llu depth=%u appends_per_s=%.0f MB_per_s=%.1f p50_us=%.0f p99_us=%.0f\n",
+           (unsigned long long)b->bytes, b->depth, rate, rate * (double)b->bytes / 1e6,
+           (double)ox_hist_quantile(&b->latency, 0.5) / 1e3, (double)ox_hist_quantile(&b->latency, 0.99) / 1e3);
 }
 
 static void bench_append(struct bench_append *a);

@@ -149,15 +149,15 @@ static void scout_message(struct ox_client_consumer *c, const struct ox_received
         return;
     int64_t *last = &x->last[m->producer->index];
     if (load_id_cmp(load_id_pos(&r->id), r->id.batch_index, x->last_pos, x->last_batch) <= 0)
-        world_violation(w, "%s scout: " OX_POS_FMT "/%d comes after " OX_POS_FMT "/%d", x->topic->name, OX_POS_ARG(load_id_pos(&r->id)), r->id.batch_index,
-                        OX_POS_ARG(x->last_pos), x->last_batch);
+        world_violation(w, "%s scout: " OX_POS_FMT "/%d comes after " OX_POS_FMT "/%d", x->topic->name,
+                        OX_POS_ARG(load_id_pos(&r->id)), r->id.batch_index, OX_POS_ARG(x->last_pos), x->last_batch);
     if (m->number <= *last && !w->plan.early_trim)
-        world_violation(w, "%s scout: producer %u message %u at " OX_POS_FMT " comes behind %lld", x->topic->name, m->producer->index, m->number,
-                        OX_POS_ARG(load_id_pos(&r->id)), (long long)*last);
+        world_violation(w, "%s scout: producer %u message %u at " OX_POS_FMT " comes behind %lld", x->topic->name,
+                        m->producer->index, m->number, OX_POS_ARG(load_id_pos(&r->id)), (long long)*last);
     const struct load_message *before = load_before(m, *last);
     if (before && !w->plan.retention)
-        world_violation(w, "%s scout: producer %u message %u at " OX_POS_FMT " was passed over: %u comes", x->topic->name, m->producer->index,
-                        before->number, OX_POS_ARG(load_id_pos(&before->send.id)), m->number);
+        world_violation(w, "%s scout: producer %u message %u at " OX_POS_FMT " was passed over: %u comes", x->topic->name,
+                        m->producer->index, before->number, OX_POS_ARG(load_id_pos(&before->send.id)), m->number);
     *last = m->number;
     x->last_pos = load_id_pos(&r->id);
     x->last_batch = r->id.batch_index;

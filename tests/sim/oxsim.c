@@ -16,7 +16,8 @@ struct options {
 };
 
 static const char usage[] = "usage: oxsim [--seeds FIRST-LAST] [--jobs N] [--once] [--verbose] [--keep-going]\n"
-                            "  Each seed is run twice and must give the same event hash (--once: no). A broken promise prints its seed; exit status 1.\n";
+                            "  Each seed is run twice and must give the same event hash (--once: no). A broken promise "
+                            "prints its seed; exit status 1.\n";
 
 static void log_stderr(void *ctx, const char *line, unsigned len)
 {
@@ -47,7 +48,8 @@ static bool never(const struct workload *load)
     return false;
 }
 
-static void check_settled(struct world *w, struct workload *load, bool (*condition)(const struct workload *load), const char *what)
+static void check_settled(struct world *w, struct workload *load, bool (*condition)(const struct workload *load),
+                          const char *what)
 {
     char missing[256];
     if (w->violation[0] || run_until(w, load, condition, CONVERGE_NS) || w->violation[0])
@@ -110,8 +112,8 @@ static bool run_seed(uint64_t seed, bool verbose, uint64_t *ret_hash)
     }
     *ret_hash = ox_sim_hash(w->sim);
     if (verbose)
-        fprintf(stderr, "seed %llu: %u lives, %.1f virtual s, %llu steps\n", (unsigned long long)seed, w->lives, (double)ox_sim_now(w->sim) / 1e9,
-                (unsigned long long)ox_sim_steps(w->sim));
+        fprintf(stderr, "seed %llu: %u lives, %.1f virtual s, %llu steps\n", (unsigned long long)seed, w->lives,
+                (double)ox_sim_now(w->sim) / 1e9, (unsigned long long)ox_sim_steps(w->sim));
     if (!w->violation[0] && wind_up(w, load))
         return true;
     printf("seed %llu: %s\n", (unsigned long long)seed, w->violation);
@@ -127,7 +129,8 @@ static bool run_seed_twice(uint64_t seed, const struct options *o)
         return true;
     bool held = run_seed(seed, false, &second);
     if (held && first != second)
-        printf("seed %llu: two runs differ (event hash %016llx, %016llx)\n", (unsigned long long)seed, (unsigned long long)first, (unsigned long long)second);
+        printf("seed %llu: two runs differ (event hash %016llx, %016llx)\n", (unsigned long long)seed,
+               (unsigned long long)first, (unsigned long long)second);
     return held && first == second;
 }
 

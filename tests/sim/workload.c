@@ -29,7 +29,9 @@ static struct ox_buf message_bytes(const struct load_message *m)
     uint64_t ident = (uint64_t)p->topic->index << 48 | (uint64_t)p->index << 32 | m->number;
     ox_random_seed(&r, ident);
     uint64_t kind = ox_random_below(&r, 100);
-    size_t len = LOAD_HEAD_BYTES + (kind < 80 ? ox_random_below(&r, 300) : kind < 97 ? ox_random_below(&r, 8000) : ox_random_below(&r, 40000));
+    size_t len = LOAD_HEAD_BYTES + (kind < 80   ? ox_random_below(&r, 300)
+                                    : kind < 97 ? ox_random_below(&r, 8000)
+                                                : ox_random_below(&r, 40000));
     struct ox_buf buf = ox_buf_new(len, &data);
     ox_put_be32(data, p->topic->index);
     ox_put_be32(data + 4, p->index);
@@ -96,10 +98,12 @@ static void producer_done(struct ox_op *op)
     if (m->send.id.ledger < 0)
         return; // a duplicate that the broker knew: stored before
     if (load_has_moved(m, &m->send.id))
-        world_violation(p->topic->load->world, "%s producer %u message %u: its receipt says " OX_POS_FMT ", a consumer got it at " OX_POS_FMT,
+        world_violation(p->topic->load->world,
+                        "%s producer %u message %u: its receipt says " OX_POS_FMT ", a consumer got it at " OX_POS_FMT,
                         p->topic->name, p->index, m->number, OX_POS_ARG(load_id_pos(&m->send.id)), OX_POS_ARG(m->pos));
     if (ox_pos_cmp(load_id_pos(&m->send.id), p->last_pos) < 0)
-        world_violation(p->topic->load->world, "%s producer %u message %u: its id " OX_POS_FMT " goes back behind " OX_POS_FMT, p->topic->name,
+        world_violation(p->topic->load->world,
+                        "%s producer %u message %u: its id " OX_POS_FMT " goes back behind " OX_POS_FMT, p->topic->name,
                         p->index, m->number, OX_POS_ARG(load_id_pos(&m->send.id)), OX_POS_ARG(p->last_pos));
     p->last_pos = m->pos = load_id_pos(&m->send.id);
 }
@@ -152,10 +156,8 @@ void load_producer_open(struct load_producer *p)
 {
     struct workload *load = p->topic->load;
     bool batches = (p->topic->index + p->index + load->world->seed) % 2;
-    struct ox_client_producer_config config = {.topic = p->topic->name,
-                                               .name = p->name,
-                                               .batch_messages = batches ? 5 : 1,
-                                               .batch_delay_ns = 5 * OX_MS};
+    struct ox_client_producer_config config = {
+        .topic = p->topic->name, .name = p->name, .batch_messages = batches ? 5 : 1, .batch_delay_ns = 5 * OX_MS};
     p->opening = p->started = true;
     ox_op_init(&p->open.call.op, load_loop(load), producer_opened, "load.producer.open");
     ox_client_producer_open(load->clients[p->from], &p->open, &config);
@@ -272,19 +274,19 @@ static void sub_message(struct ox_client_consumer *c, const struct ox_received *
         return;
     }
     if (load_has_moved(m, &r->id))
-        world_violation(w, "%s %s: producer %u message %u comes at " OX_POS_FMT ", it is at " OX_POS_FMT, s->topic->name, s->name, m->producer->index,
-                        m->number, OX_POS_ARG(load_id_pos(&r->id)), OX_POS_ARG(m->pos));
+        world_violation(w, "%s %s: producer %u message %u comes at " OX_POS_FMT ", it is at " OX_POS_FMT, s->topic->name,
+                        s->name, m->producer->index, m->number, OX_POS_ARG(load_id_pos(&r->id)), OX_POS_ARG(m->pos));
     const struct load_message *before = load_before(m, -1);
     bool passed = before && !before->ack_sent[s->index] && before->seen[s->index] != s->epoch;
     if (passed && !before->spared[s->index] && !s->seeking && !s->topic->deleting)
-        world_violation(w, "%s %s: producer %u message %u at " OX_POS_FMT " was passed over: %u comes", s->topic->name, s->name, m->producer->index,
-                        before->number, OX_POS_ARG(before->pos), m->number);
+        world_violation(w, "%s %s: producer %u message %u at " OX_POS_FMT " was passed over: %u comes", s->topic->name,
+                        s->name, m->producer->index, before->number, OX_POS_ARG(before->pos), m->number);
     if (m->confirmed[s->index])
-        world_violation(w, "%s %s: producer %u message %u at " OX_POS_FMT " comes again after its acknowledgement was answered", s->topic->name, s->name,
-                        m->producer->index, m->number, OX_POS_ARG(load_id_pos(&r->id)));
+        world_violation(w, "%s %s: producer %u message %u at " OX_POS_FMT " comes again after its acknowledgement was answered",
+                        s->topic->name, s->name, m->producer->index, m->number, OX_POS_ARG(load_id_pos(&r->id)));
     if (!s->seeking && load_id_cmp(load_id_pos(&r->id), r->id.batch_index, s->last_pos, s->last_batch) <= 0)
-        world_violation(w, "%s %s: " OX_POS_FMT "/%d comes after " OX_POS_FMT "/%d", s->topic->name, s->name, OX_POS_ARG(load_id_pos(&r->id)), r->id.batch_index,
-                        OX_POS_ARG(s->last_pos), s->last_batch);
+        world_violation(w, "%s %s: " OX_POS_FMT "/%d comes after " OX_POS_FMT "/%d", s->topic->name, s->name,
+                        OX_POS_ARG(load_id_pos(&r->id)), r->id.batch_index, OX_POS_ARG(s->last_pos), s->last_batch);
     sub_take(s, m, r);
 }
 
@@ -299,14 +301,15 @@ static void sub_failed(struct ox_client_consumer *c, enum ox_err err, const char
 {
     struct load_sub *s = (struct load_sub *)ox_client_consumer_owner(c);
     s->failed = true;
-    world_violation(s->topic->load->world, "%s %s: the consumer failed: %s %s", s->topic->name, s->name, ox_err_name(err), text);
+    world_violation(s->topic->load->world, "%s %s: the consumer failed: %s %s", s->topic->name, s->name,
+                    ox_err_name(err), text);
 }
 
 static void sub_damaged(struct ox_client_consumer *c, const struct ox_message_id *id, enum ox_err err)
 {
     struct load_sub *s = (struct load_sub *)ox_client_consumer_owner(c);
-    world_violation(s->topic->load->world, "%s %s: entry " OX_POS_FMT " is damaged: %s", s->topic->name, s->name, OX_POS_ARG(load_id_pos(id)),
-                    ox_err_name(err));
+    world_violation(s->topic->load->world, "%s %s: entry " OX_POS_FMT " is damaged: %s", s->topic->name, s->name,
+                    OX_POS_ARG(load_id_pos(id)), ox_err_name(err));
 }
 
 // A seek takes back what was acknowledged: everything may come again, whether it takes effect or not.
@@ -450,7 +453,8 @@ static void load_break(struct ox_timer *timer)
 struct workload *workload_new(struct world *w)
 {
     struct workload *load = ox_malloc(sizeof *load);
-    struct ox_client_config config = {.net = ox_sim_net(w->client_node), .service_url = WORLD_URL, .timeout_ns = 5 * OX_SEC, .patient = true};
+    struct ox_client_config config = {
+        .net = ox_sim_net(w->client_node), .service_url = WORLD_URL, .timeout_ns = 5 * OX_SEC, .patient = true};
     load->world = w;
     ox_random_seed(&load->random, w->seed ^ UINT64_C(0x6f78626f77));
     for (uint32_t i = 0; i < WORKLOAD_CLIENTS; i++)
@@ -511,9 +515,11 @@ void workload_describe(const struct workload *load, char *out, size_t len)
             const struct load_producer *p = &load->topics[t].producers[i];
             const struct load_message *m = producer_misses(p, &what);
             if (m)
-                snprintf(out, len, "%s producer %u: message %u (" OX_POS_FMT ") %s", p->topic->name, i, m->number, OX_POS_ARG(load_id_pos(&m->send.id)), what);
+                snprintf(out, len, "%s producer %u: message %u (" OX_POS_FMT ") %s", p->topic->name, i, m->number,
+                         OX_POS_ARG(load_id_pos(&m->send.id)), what);
             else if (!p->client || p->next < p->count)
-                snprintf(out, len, "%s producer %u: %s, %u of %u sent", p->topic->name, i, p->client ? "attached" : "not attached", p->next, p->count);
+                snprintf(out, len, "%s producer %u: %s, %u of %u sent", p->topic->name, i,
+                         p->client ? "attached" : "not attached", p->next, p->count);
         }
 }
 
@@ -556,16 +562,22 @@ static void reader_message(struct ox_client_consumer *c, const struct ox_receive
         return;
     int64_t *next = &t->reader_next[m->producer->index];
     if (load_id_cmp(load_id_pos(&r->id), r->id.batch_index, t->reader_pos, t->reader_batch) <= 0)
-        world_violation(w, "%s reader: " OX_POS_FMT " comes after " OX_POS_FMT, t->name, OX_POS_ARG(load_id_pos(&r->id)), OX_POS_ARG(t->reader_pos));
+        world_violation(w, "%s reader: " OX_POS_FMT " comes after " OX_POS_FMT, t->name,
+                        OX_POS_ARG(load_id_pos(&r->id)), OX_POS_ARG(t->reader_pos));
     if (m->number < *next && !w->plan.early_trim)
-        world_violation(w, "%s reader: producer %u message %u at " OX_POS_FMT " is doubled or out of order (acknowledged at " OX_POS_FMT ")", t->name,
-                        m->producer->index, m->number, OX_POS_ARG(load_id_pos(&r->id)), OX_POS_ARG(load_id_pos(&m->send.id)));
-    if (m->acked && !m->forgotten && !w->plan.early_trim && m->send.id.ledger >= 0 && !ox_pos_equal(load_id_pos(&m->send.id), load_id_pos(&r->id)))
-        world_violation(w, "%s reader: producer %u message %u is at " OX_POS_FMT ", its receipt said " OX_POS_FMT, t->name, m->producer->index, m->number,
-                        OX_POS_ARG(load_id_pos(&r->id)), OX_POS_ARG(load_id_pos(&m->send.id)));
+        world_violation(w,
+                        "%s reader: producer %u message %u at " OX_POS_FMT
+                        " is doubled or out of order (acknowledged at " OX_POS_FMT ")",
+                        t->name, m->producer->index, m->number, OX_POS_ARG(load_id_pos(&r->id)),
+                        OX_POS_ARG(load_id_pos(&m->send.id)));
+    if (m->acked && !m->forgotten && !w->plan.early_trim && m->send.id.ledger >= 0 &&
+        !ox_pos_equal(load_id_pos(&m->send.id), load_id_pos(&r->id)))
+        world_violation(w, "%s reader: producer %u message %u is at " OX_POS_FMT ", its receipt said " OX_POS_FMT,
+                        t->name, m->producer->index, m->number, OX_POS_ARG(load_id_pos(&r->id)),
+                        OX_POS_ARG(load_id_pos(&m->send.id)));
     if (load_has_moved(m, &r->id))
-        world_violation(w, "%s reader: producer %u message %u is at " OX_POS_FMT ", a subscription got it at " OX_POS_FMT, t->name, m->producer->index,
-                        m->number, OX_POS_ARG(load_id_pos(&r->id)), OX_POS_ARG(m->pos));
+        world_violation(w, "%s reader: producer %u message %u is at " OX_POS_FMT ", a subscription got it at " OX_POS_FMT,
+                        t->name, m->producer->index, m->number, OX_POS_ARG(load_id_pos(&r->id)), OX_POS_ARG(m->pos));
     *next = (int64_t)m->number + 1;
     m->reread++;
     t->reader_pos = load_id_pos(&r->id);
@@ -581,10 +593,12 @@ static void reader_failed(struct ox_client_consumer *c, enum ox_err err, const c
 static void reader_damaged(struct ox_client_consumer *c, const struct ox_message_id *id, enum ox_err err)
 {
     struct load_topic *t = (struct load_topic *)ox_client_consumer_owner(c);
-    world_violation(t->load->world, "%s reader: entry " OX_POS_FMT " is damaged: %s", t->name, OX_POS_ARG(load_id_pos(id)), ox_err_name(err));
+    world_violation(t->load->world, "%s reader: entry " OX_POS_FMT " is damaged: %s", t->name,
+                    OX_POS_ARG(load_id_pos(id)), ox_err_name(err));
 }
 
-static const struct ox_client_consumer_events reader_events = {.message = reader_message, .failed = reader_failed, .damaged = reader_damaged};
+static const struct ox_client_consumer_events reader_events = {
+    .message = reader_message, .failed = reader_failed, .damaged = reader_damaged};
 
 static void reader_ask(struct load_topic *t);
 
@@ -611,7 +625,8 @@ static void reader_opened(struct ox_op *op)
 {
     struct load_topic *t = CONTAINER_OF(op, struct load_topic, reader_open.call.op);
     if (op->err != OX_OK) {
-        world_violation(t->load->world, "%s reader: not opened: %s %s", t->name, ox_err_name(op->err), t->reader_open.call.text);
+        world_violation(t->load->world, "%s reader: not opened: %s %s", t->name, ox_err_name(op->err),
+                        t->reader_open.call.text);
         return;
     }
     t->reader = t->reader_open.consumer;
@@ -672,8 +687,8 @@ void workload_check(struct workload *load)
             for (uint32_t k = 0; k < p->next; k++) {
                 const struct load_message *m = &p->messages[k];
                 if (m->acked && !m->forgotten && m->reread == 0 && !message_may_be_gone(load, m))
-                    world_violation(load->world, "%s producer %u message %u: acknowledged at " OX_POS_FMT " and lost", p->topic->name, i, k,
-                                    OX_POS_ARG(load_id_pos(&m->send.id)));
+                    world_violation(load->world, "%s producer %u message %u: acknowledged at " OX_POS_FMT " and lost",
+                                    p->topic->name, i, k, OX_POS_ARG(load_id_pos(&m->send.id)));
             }
         }
 }

@@ -16,16 +16,16 @@ struct load_topic;
 struct load_message {
     struct ox_client_send send;
     struct load_producer *producer;
-    uint32_t number;   // of its producer
+    uint32_t number; // of its producer
     bool sent, acked, failed;
-    struct ox_pos pos;     // from the receipt or from the first consumer that got it; {-1, -1}: not known
-    bool received[WORKLOAD_SUBS_MAX];     // at least once
-    bool ack_sent[WORKLOAD_SUBS_MAX];     // an acknowledgement that covers it has been sent
-    uint32_t seen[WORKLOAD_SUBS_MAX];     // sub->epoch when it came last
-    bool confirmed[WORKLOAD_SUBS_MAX];    // and answered: never delivered again to that subscription
-    uint32_t reread;   // times in the last reading from the start
-    bool forgotten;    // its topic was deleted after it was sent: nothing is promised of it any more
-    bool spared[WORKLOAD_SUBS_MAX]; // it may have been dropped before the subscription was there (again)
+    struct ox_pos pos;                 // from the receipt or from the first consumer that got it; {-1, -1}: not known
+    bool received[WORKLOAD_SUBS_MAX];  // at least once
+    bool ack_sent[WORKLOAD_SUBS_MAX];  // an acknowledgement that covers it has been sent
+    uint32_t seen[WORKLOAD_SUBS_MAX];  // sub->epoch when it came last
+    bool confirmed[WORKLOAD_SUBS_MAX]; // and answered: never delivered again to that subscription
+    uint32_t reread;                   // times in the last reading from the start
+    bool forgotten;                    // its topic was deleted after it was sent: nothing is promised of it any more
+    bool spared[WORKLOAD_SUBS_MAX];    // it may have been dropped before the subscription was there (again)
 };
 
 struct load_producer {
@@ -37,12 +37,12 @@ struct load_producer {
     struct load_message *messages;
     uint32_t count, next;
     struct ox_timer timer;
-    struct ox_pos last_pos;   // of the last receipt: positions only rise
+    struct ox_pos last_pos; // of the last receipt: positions only rise
     struct ox_op close;
     char name[32];
-    uint32_t from;           // which of the workload's clients it uses
-    bool started, ending;    // ending: being closed, to be opened again
-    struct ox_timer churn;   // when it comes and goes
+    uint32_t from;         // which of the workload's clients it uses
+    bool started, ending;  // ending: being closed, to be opened again
+    struct ox_timer churn; // when it comes and goes
     struct ox_op gone;
 };
 
@@ -52,20 +52,20 @@ struct load_sub {
     struct ox_client_consumer *client;
     struct ox_client_consumer_open open;
     bool opening, failed;
-    struct ox_pos last_pos;   // delivered since it was attached
+    struct ox_pos last_pos; // delivered since it was attached
     int32_t last_batch;
-    uint32_t epoch;           // rises when what is not acknowledged comes again
+    uint32_t epoch; // rises when what is not acknowledged comes again
     struct ox_client_call seek;
-    struct ox_pos sought;     // where the seek goes
+    struct ox_pos sought; // where the seek goes
     struct ox_timer seek_timer;
     bool seeking;
     uint32_t acks_from; // rises with every seek
     struct ox_op close;
     char name[32];
-    uint32_t from;           // which of the workload's clients it uses
-    bool ending;             // being closed (and perhaps removed), to be opened again
-    bool renewed;            // removed, or perhaps so: what was sent before it is there again may have gone
-    bool removed;            // certainly removed
+    uint32_t from; // which of the workload's clients it uses
+    bool ending;   // being closed (and perhaps removed), to be opened again
+    bool renewed;  // removed, or perhaps so: what was sent before it is there again may have gone
+    bool removed;  // certainly removed
     struct ox_timer churn, again;
     struct ox_client_call unsubscribe;
     struct ox_op gone;
@@ -102,8 +102,8 @@ struct load_topic {
     bool reader_asked;
     uint64_t reader_since; // when it asked
     struct load_scout scout;
-    bool deleting;         // a deletion is under way
-    struct ox_timer doom;  // when it is deleted
+    bool deleting;        // a deletion is under way
+    struct ox_timer doom; // when it is deleted
 };
 
 struct workload {

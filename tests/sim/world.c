@@ -139,8 +139,10 @@ static void world_start(struct world *w)
 }
 
 // Lines that no fault of this world explains: nothing here damages what was synced.
-static const char *const world_forbidden[] = {"cursor.ledger.missing", "cursor.ledger.empty", "cursor.entry.corrupt", "mledger.open.last_lost", "mledger.open.record_corrupt", "mledger.read.lost", "mledger.place.stranger",
-                                              "mledger.sweep.kept", "oxbowd.stop.late"};
+static const char *const world_forbidden[] = {
+    "cursor.ledger.missing",  "cursor.ledger.empty",         "cursor.entry.corrupt",
+    "mledger.open.last_lost", "mledger.open.record_corrupt", "mledger.read.lost",
+    "mledger.place.stranger", "mledger.sweep.kept",          "oxbowd.stop.late"};
 
 static void world_log_line(void *ctx, const char *line, unsigned len)
 {
@@ -152,7 +154,8 @@ static void world_log_line(void *ctx, const char *line, unsigned len)
             world_violation(w, "the broker says: %.*s", (int)len - 1, line);
     if (!w->plan.early_trim && memmem(line, len, "topic.resend.damaged", 20)) // else entries go while the log's end is read
         world_violation(w, "the broker says: %.*s", (int)len - 1, line);
-    bool moved = memmem(line, len, "cursor.clamped", 14) && !memmem(line, len, ":-1 taken=", 10); // from a ledger that was empty: nothing is passed over
+    bool moved = memmem(line, len, "cursor.clamped", 14) &&
+                 !memmem(line, len, ":-1 taken=", 10); // from a ledger that was empty: nothing is passed over
     if (moved && !w->plan.retention && !w->plan.deletions)
         world_violation(w, "the broker says: %.*s", (int)len - 1, line);
 }
@@ -168,7 +171,8 @@ struct world *world_new(uint64_t seed, struct ox_log *log)
     struct world *w = ox_malloc(sizeof *w);
     w->seed = seed;
     w->log = log;
-    w->watch = (struct ox_log){.level = log ? log->level : OX_LOG_WARN, .write = world_log_line, .wall_ms = world_log_ms, .ctx = w};
+    w->watch = (struct ox_log){
+        .level = log ? log->level : OX_LOG_WARN, .write = world_log_line, .wall_ms = world_log_ms, .ctx = w};
     ox_random_seed(&w->random, seed * UINT64_C(0x9e3779b97f4a7c15) + 1);
     w->sim = ox_sim_new(seed, log);
     w->broker_node = ox_sim_node_new(w->sim, "broker");
@@ -180,15 +184,15 @@ struct world *world_new(uint64_t seed, struct ox_log *log)
     world_choose(w);
     world_configure(w);
     if (w->plan.slow)
-        *ox_sim_faults(w->sim) = (struct ox_sim_faults){.slow_disk = 5000, .slow_job = 2000, .net_chop = 200000, .net_slow = 2000, .net_refuse = 50000};
+        *ox_sim_faults(w->sim) = (struct ox_sim_faults){
+            .slow_disk = 5000, .slow_job = 2000, .net_chop = 200000, .net_slow = 2000, .net_refuse = 50000};
     world_start(w);
     return w;
 }
 
 static void world_bury(struct world *w)
 {
-    OX_LIST_EACH(&w->graves, link)
-    {
+    OX_LIST_EACH(&w->graves, link) {
         struct incarnation *life = CONTAINER_OF(link, struct incarnation, link);
         if (!life->ended)
             continue;

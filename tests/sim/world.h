@@ -11,15 +11,17 @@
 
 // What a seed has chosen.
 struct world_plan {
-    bool crashes, machine_crashes, crash_points, disk_faults, net_faults, meta_faults, full_disk, unloads, clean_restarts, seeks;
-    bool rebirths, unsubscribes, readers, deletions, breaks, storms, full_restarts, clock_steps, small_windows, slow, meta_outages;
-    bool early_trim;        // with retention: what was sent long ago is not recognised any more when it is sent again, so that ledgers go soon
-    bool retention;         // acknowledged messages are dropped at once; else everything is kept
-    bool broker_metadata;   // entries carry broker entry metadata
+    bool crashes, machine_crashes, crash_points, disk_faults, net_faults, meta_faults, full_disk, unloads,
+        clean_restarts, seeks;
+    bool rebirths, unsubscribes, readers, deletions, breaks, storms, full_restarts, clock_steps, small_windows, slow,
+        meta_outages;
+    bool early_trim; // with retention: what was sent long ago is not recognised any more when it is sent again, so that ledgers go soon
+    bool retention;                            // acknowledged messages are dropped at once; else everything is kept
+    bool broker_metadata;                      // entries carry broker entry metadata
     uint32_t topics, subscriptions, producers; // per topic the latter two
-    uint32_t messages;      // per producer
-    uint32_t meta_fault_rate; // of calls to the metadata service, in a thousand
-    uint64_t chaos_ns;      // length of the random phase
+    uint32_t messages;                         // per producer
+    uint32_t meta_fault_rate;                  // of calls to the metadata service, in a thousand
+    uint64_t chaos_ns;                         // length of the random phase
 };
 
 // One life of the broker's process.

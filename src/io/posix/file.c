@@ -16,7 +16,7 @@
 #define FILE_SPARE_MAX 256
 #define FILE_ZERO_BYTES 65536u
 #define FILE_DIRECT_MIN 65536u // smaller writes stay in the page cache: they cost little, and are read again soon
-#define FILE_IOV_KEEP 64 // a spare job keeps its array of parts up to this size
+#define FILE_IOV_KEEP 64       // a spare job keeps its array of parts up to this size
 
 struct posix_file {
     struct ox_file file;
@@ -99,8 +99,8 @@ void posix_file_fini(struct posix_loop *p)
         job_free(CONTAINER_OF(link, struct file_job, spare));
 }
 
-static struct file_job *job_new(struct ox_fs *fs, struct posix_file *f, struct ox_op *op, void (*run)(struct ox_job *job),
-                                enum ox_lane lane)
+static struct file_job *job_new(struct ox_fs *fs, struct posix_file *f, struct ox_op *op,
+                                void (*run)(struct ox_job *job), enum ox_lane lane)
 {
     struct file_job *j = job_take(posix_of(fs->loop));
     j->job.run = run;
@@ -505,7 +505,8 @@ static enum ox_err fd_zero(int fd, uint64_t offset, uint64_t len)
         uint64_t batch = 0;
         int n = 0;
         for (; n < (int)OX_COUNT(parts) && done + batch < len; n++) {
-            parts[n] = (struct iovec){(void *)(uintptr_t)zeros, (size_t)OX_MIN((uint64_t)FILE_ZERO_BYTES, len - done - batch)};
+            parts[n] =
+                (struct iovec){(void *)(uintptr_t)zeros, (size_t)OX_MIN((uint64_t)FILE_ZERO_BYTES, len - done - batch)};
             batch += parts[n].iov_len;
         }
         err = fd_write(fd, parts, n, offset + done);

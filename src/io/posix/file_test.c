@@ -28,7 +28,8 @@ static void files_end(struct files *t)
     ox_fs_list(t->fs, &t->op, t->dir, &list);
     assert_int_equal(rig_wait(&t->op), OX_OK);
     for (size_t i = 0; i < list.count; i++) {
-        OX_CLEANUP(ox_free_ptr) char *path = ox_asprintf("%s/%s", t->dir, list.items[i].name);
+        OX_CLEANUP(ox_free_ptr)
+        char *path = ox_asprintf("%s/%s", t->dir, list.items[i].name);
         assert_int_equal(list.items[i].is_dir ? rmdir(path) : unlink(path), 0);
     }
     ox_dirlist_fini(&list);
@@ -43,7 +44,8 @@ static char *files_path(struct files *t, const char *name)
 
 static enum ox_err files_open(struct files *t, const char *name, int flags, struct ox_file **ret, uint64_t *ret_size)
 {
-    OX_CLEANUP(ox_free_ptr) char *path = files_path(t, name);
+    OX_CLEANUP(ox_free_ptr)
+    char *path = files_path(t, name);
     ox_file_open(t->fs, &t->op, OX_LANE_JOURNAL, path, flags, ret, ret_size);
     return rig_wait(&t->op);
 }
@@ -175,7 +177,8 @@ static void test_posix_fs_errors_are_ours(void **state)
     assert_int_equal(files_open(&t, "f", OX_OPEN_WRITE | OX_OPEN_CREATE, &f, NULL), OX_OK);
     ox_file_close(f);
     assert_int_equal(files_open(&t, "f", OX_OPEN_WRITE | OX_OPEN_CREATE | OX_OPEN_EXCLUSIVE, &f, NULL), OX_E_EXISTS);
-    OX_CLEANUP(ox_free_ptr) char *from = files_path(&t, "f"), *to = files_path(&t, "g"), *sub = files_path(&t, "sub");
+    OX_CLEANUP(ox_free_ptr)
+    char *from = files_path(&t, "f"), *to = files_path(&t, "g"), *sub = files_path(&t, "sub");
     ox_fs_rename(t.fs, &t.op, from, to);
     assert_int_equal(rig_wait(&t.op), OX_OK);
     ox_fs_unlink(t.fs, &t.op, from);
@@ -200,7 +203,8 @@ static void test_posix_lock_is_exclusive_until_closed(void **state)
     (void)state;
     struct files t;
     files_start(&t);
-    OX_CLEANUP(ox_free_ptr) char *path = files_path(&t, "lock");
+    OX_CLEANUP(ox_free_ptr)
+    char *path = files_path(&t, "lock");
     struct ox_file *first, *second;
     ox_fs_lock(t.fs, &t.op, path, &first);
     assert_int_equal(rig_wait(&t.op), OX_OK);

@@ -48,11 +48,8 @@ static void posix_crash_point(struct ox_loop *loop, const char *name)
         _exit(CRASH_STATUS);
 }
 
-static const struct ox_loop_body posix_body = {.now_ns = posix_now,
-                                               .wall_ms = posix_wall,
-                                               .random = posix_random,
-                                               .submit = posix_submit,
-                                               .crash_point = posix_crash_point};
+static const struct ox_loop_body posix_body = {
+    .now_ns = posix_now, .wall_ms = posix_wall, .random = posix_random, .submit = posix_submit, .crash_point = posix_crash_point};
 
 static void posix_arm_crash(struct posix_loop *p)
 {

@@ -41,7 +41,8 @@ static bool listener_refuses(struct posix_listener *l, const struct posix_stream
     uv_os_fd_t fd;
     bool refuses = uv_fileno((const uv_handle_t *)&s->tcp, &fd) == 0 && fd >= posix_of(l->listener.net->loop)->accept_fd_end;
     if (refuses && !l->refusing)
-        ox_warn(l->listener.net->loop->log, "posix.accept_refused", "port=%u descriptor=%d hint=\"raise the limit of open files (ulimit -n)\"", l->listener.port, fd);
+        ox_warn(l->listener.net->loop->log, "posix.accept_refused",
+                "port=%u descriptor=%d hint=\"raise the limit of open files (ulimit -n)\"", l->listener.port, fd);
     l->refusing = refuses;
     return refuses;
 }
@@ -65,7 +66,8 @@ static void listener_connection(uv_stream_t *handle, int status)
 
 static bool net_parse(const char *host, uint16_t port, struct sockaddr_storage *ret)
 {
-    return uv_ip4_addr(host, port, (struct sockaddr_in *)ret) == 0 || uv_ip6_addr(host, port, (struct sockaddr_in6 *)ret) == 0;
+    return uv_ip4_addr(host, port, (struct sockaddr_in *)ret) == 0 ||
+           uv_ip6_addr(host, port, (struct sockaddr_in6 *)ret) == 0;
 }
 
 static const struct addrinfo net_hints = {.ai_socktype = SOCK_STREAM, .ai_family = AF_UNSPEC};
@@ -96,7 +98,8 @@ static uint16_t listener_port(struct posix_listener *l)
     struct sockaddr_storage addr = {0};
     int len = (int)sizeof(addr);
     OX_ASSERT(uv_tcp_getsockname(&l->tcp, (struct sockaddr *)&addr, &len) == 0);
-    return ntohs(addr.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&addr)->sin6_port : ((struct sockaddr_in *)&addr)->sin_port);
+    return ntohs(addr.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&addr)->sin6_port
+                                            : ((struct sockaddr_in *)&addr)->sin_port);
 }
 
 static enum ox_err net_listen(struct ox_net *net, const char *host, uint16_t port, struct ox_listener **ret)

@@ -29,21 +29,21 @@ struct posix_loop {
     struct ox_fs fs;
     struct ox_net net;
     uv_loop_t uv;
-    uv_timer_t timer;         // wakes the poll for the first timer
-    uint64_t timer_due_ns;    // what it is set to; UINT64_MAX: stopped
+    uv_timer_t timer;      // wakes the poll for the first timer
+    uint64_t timer_due_ns; // what it is set to; UINT64_MAX: stopped
     uv_async_t jobs_done;
     uv_signal_t signals[2];
     void (*on_signal)(void *ctx, int signo);
     void *on_signal_ctx;
-    uint64_t wall_ms;         // as asked for first in this turn; 0: not asked for yet
+    uint64_t wall_ms; // as asked for first in this turn; 0: not asked for yet
     bool stopping;
     struct posix_lane lanes[POSIX_LANES];
     uv_mutex_t done_mutex;
-    struct ox_list done;      // finished jobs, under done_mutex
-    int accept_fd_end;        // accepted connections with this descriptor or a higher one are refused
-    struct ox_list connects;  // pending, of net.c
-    struct ox_list spare;     // file jobs for the next operations, of file.c
-    char *scratch;            // for bytes nobody wants, of stream.c; NULL until needed
+    struct ox_list done;     // finished jobs, under done_mutex
+    int accept_fd_end;       // accepted connections with this descriptor or a higher one are refused
+    struct ox_list connects; // pending, of net.c
+    struct ox_list spare;    // file jobs for the next operations, of file.c
+    char *scratch;           // for bytes nobody wants, of stream.c; NULL until needed
     char *crash_name;
     unsigned long crash_nth;
 };

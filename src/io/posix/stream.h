@@ -9,7 +9,7 @@
 
 enum stream_state {
     STREAM_OPEN,
-    STREAM_CLOSING,  // the owner has closed: waits for the queue, then for the shutdown
+    STREAM_CLOSING, // the owner has closed: waits for the queue, then for the shutdown
     STREAM_DRAINING, // the owner has had `closed`: reads away what the peer still sends, until its end or the linger limit
     STREAM_DEAD,     // uv_close has been called
 };
@@ -27,7 +27,7 @@ struct posix_stream {
     bool writing;         // `write` is pending with the first writing_bytes of the queue
     bool shutting;        // `shutdown` is pending
     size_t writing_bytes;
-    size_t eager_at;      // the queue is offered to the kernel before the turn's end when it holds so many bytes
+    size_t eager_at; // the queue is offered to the kernel before the turn's end when it holds so many bytes
     struct ox_outq out;
     struct ox_turn_hook turn;
     struct ox_timer linger;

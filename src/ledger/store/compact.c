@@ -9,11 +9,11 @@ struct compaction {
     struct ox_op op;
     struct store *store;
     struct segment *seg;
-    uint8_t *blocks;       // run blocks of the footer
+    uint8_t *blocks; // run blocks of the footer
     size_t got;
     uint32_t run_index;
     struct ox_run run;
-    int64_t entry;         // next of the run
+    int64_t entry; // next of the run
     struct ox_table_row row;
     bool found;
     struct sledger *sl;
@@ -57,7 +57,7 @@ static bool compact_sparse(const struct store *s, const struct segment *seg)
 {
     uint64_t live = seg->live + seg->live_entries * OX_RECORD_HEADER_BYTES;
     return seg->state == SEGMENT_SEALED && !seg->keep && !seg->moved && !seg->missing && seg->live_entries > 0 &&
-        live * 100 < seg->file_bytes * s->cfg.compaction_percent;
+           live * 100 < seg->file_bytes * s->cfg.compaction_percent;
 }
 
 static void compact_timer(struct ox_timer *t)
@@ -157,7 +157,8 @@ static ox_step compact_next_run(struct ox_seq *q)
         OX_CRASHPOINT(q->loop, "store.compact.done");
         return OX_FINISH(q, OX_OK);
     }
-    c->run = ox_run_get(c->blocks + (size_t)(c->run_index / OX_RUNS_PER_BLOCK) * OX_SEG_BLOCK, c->run_index % OX_RUNS_PER_BLOCK);
+    c->run = ox_run_get(c->blocks + (size_t)(c->run_index / OX_RUNS_PER_BLOCK) * OX_SEG_BLOCK,
+                        c->run_index % OX_RUNS_PER_BLOCK);
     c->run_index++;
     c->entry = c->run.first;
     ox_seq_bind(q, &c->op, "find ledger");
@@ -208,7 +209,8 @@ static ox_step compact_extent_found(struct ox_seq *q)
         return OX_GOTO(q, compact_next_extent);
     }
     ox_read_fini(&c->read);
-    c->read = (struct ox_read){.first = c->entry, .last = OX_MIN(c->extent.last, compact_run_last(c)), .bytes_max = COMPACT_CHUNK};
+    c->read =
+        (struct ox_read){.first = c->entry, .last = OX_MIN(c->extent.last, compact_run_last(c)), .bytes_max = COMPACT_CHUNK};
     ox_seq_bind(q, &c->read.op, "read entries");
     ox_op_begin(&c->read.op);
     read_start(c->store, c->sl, NULL, &c->read, c->read.last);
@@ -286,7 +288,8 @@ static void compact_done(struct ox_seq *q, enum ox_err err)
     ox_free(c->blocks);
     struct segment *seg = c->seg;
     if (err != OX_OK && !s->loop->dead && !s->closing) {
-        ox_warn(s->log, "store.compaction.failed", "segment=%llu error=%s", (unsigned long long)seg->number, ox_err_name(err));
+        ox_warn(s->log, "store.compaction.failed", "segment=%llu error=%s", (unsigned long long)seg->number,
+                ox_err_name(err));
         ox_timer_start(&c->timer, STORE_RETRY_NS);
     } else {
         s->compaction = NULL;

@@ -41,6 +41,7 @@ int main(void)
     struct CMUnitTest tests[32] = {{0}};
     size_t n = 0;
     for (const struct ox_conformance_test *t = ox_conformance_tests; t->name; t++)
-        tests[n++] = (struct CMUnitTest){.name = t->name, .test_func = conformance_run, .initial_state = (void *)(uintptr_t)t};
+        tests[n++] =
+            (struct CMUnitTest){.name = t->name, .test_func = conformance_run, .initial_state = (void *)(uintptr_t)t};
     return _cmocka_run_group_tests("conformance", tests, n, NULL, NULL);
 }

@@ -48,7 +48,8 @@ enum ox_err ox_segment_header_decode(const uint8_t *p, size_t len, struct ox_seg
         return OX_E_CORRUPT;
     if (ox_get_le32(p + 8) != SEGMENT_VERSION)
         return OX_E_UNSUPPORTED;
-    struct ox_segment_header h = {.number = ox_get_le64(p + 16), .file_bytes = ox_get_le64(p + 24), .made_ms = ox_get_le64(p + 32)};
+    struct ox_segment_header h = {
+        .number = ox_get_le64(p + 16), .file_bytes = ox_get_le64(p + 24), .made_ms = ox_get_le64(p + 32)};
     memcpy(h.identity, p + 40, OX_IDENTITY_BYTES);
     h.identity[OX_IDENTITY_BYTES - 1] = 0;
     *ret = h;
@@ -74,11 +75,12 @@ void ox_batch_header_encode(uint8_t *p, uint32_t salt, const struct ox_batch_hea
 static bool batch_sizes_possible(const struct ox_batch_header *h, size_t len)
 {
     uint64_t directory_end = (uint64_t)h->directory + (uint64_t)h->records * OX_DIR_ITEM_BYTES;
-    return h->bytes % OX_SEG_BLOCK == 0 && h->bytes > 0 && h->offset + (uint64_t)h->bytes <= len && h->directory >= OX_BATCH_HEADER_BYTES &&
-        directory_end <= h->bytes;
+    return h->bytes % OX_SEG_BLOCK == 0 && h->bytes > 0 && h->offset + (uint64_t)h->bytes <= len &&
+           h->directory >= OX_BATCH_HEADER_BYTES && directory_end <= h->bytes;
 }
 
-bool ox_batch_header_decode(const uint8_t *data, size_t len, uint32_t salt, uint64_t number, uint32_t offset, struct ox_batch_header *ret)
+bool ox_batch_header_decode(const uint8_t *data, size_t len, uint32_t salt, uint64_t number, uint32_t offset,
+                            struct ox_batch_header *ret)
 {
     if (offset > len || len - offset < OX_BATCH_HEADER_BYTES)
         return false;
@@ -104,7 +106,8 @@ bool ox_batch_header_decode(const uint8_t *data, size_t len, uint32_t salt, uint
     return true;
 }
 
-void ox_segment_record_header_encode(uint8_t *p, uint32_t salt, const struct ox_segment_record *r, const struct ox_record_payload *payload)
+void ox_segment_record_header_encode(uint8_t *p, uint32_t salt, const struct ox_segment_record *r,
+                                     const struct ox_record_payload *payload)
 {
     OX_ASSERT(payload->tail_len == 0 || payload->tail_len <= payload->parts[payload->count - 1].len);
     ox_put_le32(p + 4, r->length);
@@ -128,7 +131,8 @@ static bool type_known(uint64_t type)
     return type >= OX_REC_ENTRY && type <= OX_REC_MOVED;
 }
 
-enum ox_err ox_segment_record_decode(const uint8_t *p, size_t avail, uint32_t salt, uint64_t number, struct ox_segment_record *ret)
+enum ox_err ox_segment_record_decode(const uint8_t *p, size_t avail, uint32_t salt, uint64_t number,
+                                     struct ox_segment_record *ret)
 {
     if (avail < OX_RECORD_HEADER_BYTES || !type_known(ox_get_le64(p + 8)))
         return OX_E_CORRUPT;
@@ -198,7 +202,8 @@ void ox_footer_header_encode(uint8_t *block, uint32_t salt, const struct ox_foot
     ox_put_le32(block, ox_crc32c(salt, block + 4, FOOTER_HEADER_BYTES - 4));
 }
 
-bool ox_footer_header_decode(const uint8_t *p, size_t len, uint32_t salt, uint64_t number, uint32_t offset, struct ox_footer_header *ret)
+bool ox_footer_header_decode(const uint8_t *p, size_t len, uint32_t salt, uint64_t number, uint32_t offset,
+                             struct ox_footer_header *ret)
 {
     if (len < FOOTER_HEADER_BYTES || ox_get_le32(p + 4) != FOOTER_MAGIC || ox_get_le64(p + 8) != number)
         return false;

@@ -134,7 +134,8 @@ enum ox_err ox_segment_header_decode(const uint8_t *p, size_t len, struct ox_seg
 // Fills 64 bytes.
 void ox_batch_header_encode(uint8_t *p, uint32_t salt, const struct ox_batch_header *h);
 // True if a whole batch header of segment `number` stands at `offset` of the segment whose bytes are data..data+len and its sizes are possible.
-bool ox_batch_header_decode(const uint8_t *data, size_t len, uint32_t salt, uint64_t number, uint32_t offset, struct ox_batch_header *ret);
+bool ox_batch_header_decode(const uint8_t *data, size_t len, uint32_t salt, uint64_t number, uint32_t offset,
+                            struct ox_batch_header *ret);
 // What a record holds: the bytes of the parts, of which the last tail_len have been checked already and have the CRC-32C tail_crc.
 struct ox_record_payload {
     const struct ox_buf *parts;
@@ -142,19 +143,23 @@ struct ox_record_payload {
     uint32_t tail_len, tail_crc;
 };
 // Fills 48 bytes.
-void ox_segment_record_header_encode(uint8_t *p, uint32_t salt, const struct ox_segment_record *r, const struct ox_record_payload *payload);
+void ox_segment_record_header_encode(uint8_t *p, uint32_t salt, const struct ox_segment_record *r,
+                                     const struct ox_record_payload *payload);
 // Checks the record at p, of which `avail` bytes may be read. Errors: CORRUPT.
-enum ox_err ox_segment_record_decode(const uint8_t *p, size_t avail, uint32_t salt, uint64_t number, struct ox_segment_record *ret) OX_CHECKED;
+enum ox_err ox_segment_record_decode(const uint8_t *p, size_t avail, uint32_t salt, uint64_t number,
+                                     struct ox_segment_record *ret) OX_CHECKED;
 // Fills 32 bytes; offset is the record's in the batch.
 void ox_dir_item_encode(uint8_t *p, uint32_t offset, const struct ox_segment_record *r);
 // Errors: CORRUPT (an unknown type).
-enum ox_err ox_dir_item_decode(const uint8_t *p, uint64_t number, uint32_t *ret_offset, struct ox_segment_record *ret) OX_CHECKED;
+enum ox_err ox_dir_item_decode(const uint8_t *p, uint64_t number, uint32_t *ret_offset,
+                               struct ox_segment_record *ret) OX_CHECKED;
 
 // Bytes of the footer for so many items and runs.
 uint64_t ox_footer_bytes(uint64_t items, uint64_t runs);
 void ox_footer_header_encode(uint8_t *block, uint32_t salt, const struct ox_footer_header *h);
 // True if the footer header of segment `number` stands at `offset` and its sizes are possible.
-bool ox_footer_header_decode(const uint8_t *p, size_t len, uint32_t salt, uint64_t number, uint32_t offset, struct ox_footer_header *ret);
+bool ox_footer_header_decode(const uint8_t *p, size_t len, uint32_t salt, uint64_t number, uint32_t offset,
+                             struct ox_footer_header *ret);
 // Seals an item or run block whose content (0..4087) is there.
 void ox_index_block_seal(uint8_t *block, uint32_t salt, uint64_t number, uint32_t index);
 // Errors: CORRUPT.

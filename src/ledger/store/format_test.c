@@ -17,7 +17,8 @@ static void test_segment_header_round_trip_and_damage(void **state)
 {
     (void)state;
     uint8_t block[OX_SEG_BLOCK];
-    struct ox_segment_header h = {.number = 9, .file_bytes = 1 << 20, .made_ms = 5, .identity = "11111111-2222-4333-8444-555555555555"}, got;
+    struct ox_segment_header h = {.number = 9, .file_bytes = 1 << 20, .made_ms = 5, .identity = "11111111-2222-4333-8444-555555555555"},
+                             got;
     ox_segment_header_encode(block, &h);
     assert_int_equal(ox_segment_header_decode(block, sizeof block, &got), OX_OK);
     assert_int_equal(got.number, 9);
@@ -40,8 +41,8 @@ static void test_record_refuses_every_flipped_bit(void **state)
     memcpy(bytes + OX_RECORD_HEADER_BYTES, "payload!", 8);
     assert_int_equal(ox_segment_record_decode(bytes, 56, SALT, 3, &got), OX_OK);
     assert_int_equal(got.entry, 5);
-    assert_int_equal(ox_segment_record_decode(bytes, 55, SALT, 3, &got), OX_E_CORRUPT);  // cut off
-    assert_int_equal(ox_segment_record_decode(bytes, 56, SALT, 4, &got), OX_E_CORRUPT);  // of another segment
+    assert_int_equal(ox_segment_record_decode(bytes, 55, SALT, 3, &got), OX_E_CORRUPT);     // cut off
+    assert_int_equal(ox_segment_record_decode(bytes, 56, SALT, 4, &got), OX_E_CORRUPT);     // of another segment
     assert_int_equal(ox_segment_record_decode(bytes, 56, SALT + 1, 3, &got), OX_E_CORRUPT); // of another store
     for (size_t bit = 0; bit < 56 * 8; bit++) {
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);

@@ -171,19 +171,22 @@ static uint32_t index_put_items(uint8_t *blocks, const struct ox_run *runs, cons
     return (n + OX_ITEMS_PER_BLOCK - 1) / OX_ITEMS_PER_BLOCK;
 }
 
-uint8_t *ox_index_footer(const struct ox_run *runs, const struct ox_item *const *items, size_t count, uint32_t salt, uint64_t number, uint32_t offset, struct ox_footer_header *ret)
+uint8_t *ox_index_footer(const struct ox_run *runs, const struct ox_item *const *items, size_t count, uint32_t salt,
+                         uint64_t number, uint32_t offset, struct ox_footer_header *ret)
 {
     uint32_t total = 0;
     for (size_t r = 0; r < count; r++)
         total += runs[r].count;
     uint64_t bytes = ox_footer_bytes(total, count);
-    *ret = (struct ox_footer_header){.number = number, .offset = offset, .bytes = (uint32_t)bytes, .items = total, .runs = (uint32_t)count};
+    *ret = (struct ox_footer_header){
+        .number = number, .offset = offset, .bytes = (uint32_t)bytes, .items = total, .runs = (uint32_t)count};
     uint8_t *footer = ox_malloc(bytes);
     ox_footer_header_encode(footer, salt, ret);
     uint8_t *blocks = footer + OX_SEG_BLOCK;
     uint32_t item_blocks = index_put_items(blocks, runs, items, count);
     for (size_t r = 0; r < count; r++)
-        ox_run_put(blocks + (item_blocks + r / OX_RUNS_PER_BLOCK) * (size_t)OX_SEG_BLOCK, (uint32_t)(r % OX_RUNS_PER_BLOCK), &runs[r]);
+        ox_run_put(blocks + (item_blocks + r / OX_RUNS_PER_BLOCK) * (size_t)OX_SEG_BLOCK,
+                   (uint32_t)(r % OX_RUNS_PER_BLOCK), &runs[r]);
     for (uint32_t b = 0; b < bytes / OX_SEG_BLOCK - 1; b++)
         ox_index_block_seal(blocks + (size_t)b * OX_SEG_BLOCK, salt, number, b);
     return footer;

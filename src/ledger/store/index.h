@@ -35,6 +35,7 @@ void ox_index_drop(struct ox_index *x, int64_t ledger);
 // The runs that are not dropped, sorted by ledger and first entry, with first_item set; *ret_items gets each run's items (borrowed). Both arrays are the caller's to free.
 struct ox_run *ox_index_runs(const struct ox_index *x, size_t *ret_count, const struct ox_item ***ret_items);
 // The footer's bytes (to be freed by the caller) for runs as ox_index_runs returned them.
-uint8_t *ox_index_footer(const struct ox_run *runs, const struct ox_item *const *items, size_t count, uint32_t salt, uint64_t number, uint32_t offset, struct ox_footer_header *ret);
+uint8_t *ox_index_footer(const struct ox_run *runs, const struct ox_item *const *items, size_t count, uint32_t salt,
+                         uint64_t number, uint32_t offset, struct ox_footer_header *ret);
 
 #endif

@@ -10,12 +10,13 @@
 #include "base/crc32c.h"
 #include "ledger/store/store_int.h"
 
-#define JOURNAL_COPY_MAX (256u << 10) // payload parts up to this are copied, larger ones are written from where they are
+#define JOURNAL_COPY_MAX \
+    (256u << 10) // payload parts up to this are copied, larger ones are written from where they are
 #define JOURNAL_PARTS_MAX (OX_IOV_MAX - 8u)
 #define JOURNAL_SPARE_BYTES (1u << 20) // a batch with more memory is not kept
 #define JOURNAL_SPARES_MAX 3u          // two in flight and one open
-#define JOURNAL_EAGER_PART 32u  // of the largest batch: with less in it a batch waits for more
-#define JOURNAL_EAGER_RATE 5u   // ... and with less than a batch's usual time is worth, in bytes per 10 ns
+#define JOURNAL_EAGER_PART 32u         // of the largest batch: with less in it a batch waits for more
+#define JOURNAL_EAGER_RATE 5u          // ... and with less than a batch's usual time is worth, in bytes per 10 ns
 
 // A stretch of the batch: outside memory, or `len` staged bytes from `at`.
 struct batch_part {
@@ -33,8 +34,8 @@ struct batch {
     struct store *store;
     struct tail *tail;
     struct ox_op op;
-    uint64_t offset; // in the segment
-    uint64_t bytes;  // so far
+    uint64_t offset;          // in the segment
+    uint64_t bytes;           // so far
     uint8_t *memory, *staged; // staged: the aligned part of memory
     size_t staged_len, staged_cap;
     struct batch_part *parts;
@@ -154,7 +155,8 @@ static struct batch_item *batch_item_add(struct batch *b)
     return item;
 }
 
-static struct batch_item *batch_encode(struct batch *b, const struct ox_segment_record *record, const struct ox_record_payload *payload)
+static struct batch_item *batch_encode(struct batch *b, const struct ox_segment_record *record,
+                                       const struct ox_record_payload *payload)
 {
     struct batch_item *item = batch_item_add(b);
     item->record = *record;
@@ -300,7 +302,8 @@ static enum journal_room journal_segment_room(struct store *s, enum ox_segment_r
         return end <= t->zeroed || !t->zeroing ? ROOM_YES : ROOM_LATER;
     if (s->next && s->tails.count < STORE_TAILS_MAX)
         return ROOM_NEVER; // in this segment
-    bool never = last || (s->next && s->stuck) || (s->closing && !s->next && !prepare_active(s)); // a closing store makes no more segments
+    bool never = last || (s->next && s->stuck) ||
+                 (s->closing && !s->next && !prepare_active(s)); // a closing store makes no more segments
     if (never)
         return ROOM_NEVER;
     prepare_want(s);
@@ -466,7 +469,8 @@ static void journal_wait(struct store *s, struct ox_append *a, struct jrecord *r
 static bool journal_sync_wanted(struct store *s)
 {
     struct tail *t = tail_current(s);
-    return s->journal.sync_due && !s->journal.open && s->journal.in_flight == 0 && t && t->unsynced && t->seg->state == SEGMENT_CURRENT;
+    return s->journal.sync_due && !s->journal.open && s->journal.in_flight == 0 && t && t->unsynced &&
+           t->seg->state == SEGMENT_CURRENT;
 }
 
 static void journal_ready(struct ox_turn_hook *hook)
@@ -561,8 +565,9 @@ static void journal_fail_batch(struct store *s, struct batch *b, enum ox_err err
 static void journal_set_failed(struct store *s, enum ox_err err)
 {
     if (!s->failed && !s->loop->dead) {
-        ox_error(s->log, "store.failed", "place=%s dir=\"%s\" error=%s hint=\"appends are refused; check the disk and restart\"", s->place.name, s->dir,
-                 ox_err_name(err));
+        ox_error(s->log, "store.failed",
+                 "place=%s dir=\"%s\" error=%s hint=\"appends are refused; check the disk and restart\"", s->place.name,
+                 s->dir, ox_err_name(err));
     }
     s->failed = true;
     s->m_failed.value = 1;
@@ -661,7 +666,8 @@ static void journal_cut_done(struct ox_op *op)
     ox_free(c);
 }
 
-void journal_write_cut(struct store *s, struct ox_op *op, const struct journal_copy *records, size_t count, uint32_t *ret_offsets)
+void journal_write_cut(struct store *s, struct ox_op *op, const struct journal_copy *records, size_t count,
+                       uint32_t *ret_offsets)
 {
     struct journal_cut *c = ox_malloc(sizeof *c);
     struct batch *b = batch_new(s, tail_current(s));

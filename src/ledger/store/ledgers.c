@@ -171,8 +171,8 @@ struct request {
     struct ox_ledger **ret_ledger;
     int64_t id;
     enum ox_open_mode mode;
-    bool check;           // expected is to be found
-    struct ox_kv custom;  // of a create, or expected
+    bool check;          // expected is to be found
+    struct ox_kv custom; // of a create, or expected
     struct ox_str payload;
     struct ox_table_row row;
     bool found;
@@ -342,7 +342,8 @@ static void open_found(struct ox_op *op)
     open_decide(r);
 }
 
-static void ledgers_open(struct ox_place *p, struct ox_ledger_open *op, int64_t id, enum ox_open_mode mode, const struct ox_kv *expected)
+static void ledgers_open(struct ox_place *p, struct ox_ledger_open *op, int64_t id, enum ox_open_mode mode,
+                         const struct ox_kv *expected)
 {
     struct store *s = store_of(p);
     if (s->closing || s->loop->dead) {

@@ -4,8 +4,8 @@
 
 // The job under way.
 struct maintain_work {
-    struct tail *tail;          // sealing
-    struct segment *seg;        // sealing or freeing
+    struct tail *tail;   // sealing
+    struct segment *seg; // sealing or freeing
     struct ox_table_changes changes;
     struct ox_table_segment row;
     struct ox_run *runs;
@@ -224,8 +224,8 @@ static ox_step maintain_seal_commit(struct ox_seq *q)
     tail_free(w->tail);
     w->tail = NULL;
     s->m_sealed.value++;
-    ox_debug(s->log, "store.segment.sealed", "segment=%llu used=%u live=%llu", (unsigned long long)w->seg->number, w->seg->used,
-             (unsigned long long)w->seg->live);
+    ox_debug(s->log, "store.segment.sealed", "segment=%llu used=%u live=%llu", (unsigned long long)w->seg->number,
+             w->seg->used, (unsigned long long)w->seg->live);
     return OX_GOTO(q, maintain_sealed);
 }
 

@@ -132,7 +132,9 @@ int main(void)
     struct CMUnitTest tests[33] = {{0}};
     size_t n = 0;
     for (const struct ox_conformance_test *t = ox_conformance_tests; t->name; t++)
-        tests[n++] = (struct CMUnitTest){.name = t->name, .test_func = conformance_run, .initial_state = (void *)(uintptr_t)t};
-    tests[n++] = (struct CMUnitTest){.name = "a_directory_in_use_is_refused", .test_func = test_a_directory_in_use_is_refused};
+        tests[n++] =
+            (struct CMUnitTest){.name = t->name, .test_func = conformance_run, .initial_state = (void *)(uintptr_t)t};
+    tests[n++] =
+        (struct CMUnitTest){.name = "a_directory_in_use_is_refused", .test_func = test_a_directory_in_use_is_refused};
     return _cmocka_run_group_tests("store on real files", tests, n, NULL, NULL);
 }

@@ -106,7 +106,8 @@ static ox_step prepare_open(struct ox_seq *q)
     s->prepare_fresh = s->spare_count == 0;
     s->prepare_path = s->prepare_fresh ? segment_spare_path(s, seg->number) : s->spares[--s->spare_count];
     ox_seq_bind(q, &s->prepare_op, "open file");
-    ox_file_open(s->fs, &s->prepare_op, OX_LANE_POOL, s->prepare_path, OX_OPEN_WRITE | OX_OPEN_CREATE, &seg->file, &s->prepare_size);
+    ox_file_open(s->fs, &s->prepare_op, OX_LANE_POOL, s->prepare_path, OX_OPEN_WRITE | OX_OPEN_CREATE, &seg->file,
+                 &s->prepare_size);
     return OX_WAIT(q, prepare_opened);
 }
 
@@ -184,7 +185,8 @@ static ox_step prepare_headed(struct ox_seq *q)
     if (q->err != OX_OK)
         return prepare_undo(q);
     OX_CRASHPOINT(s->loop, "store.segment.header_written");
-    OX_CLEANUP(ox_free_ptr) char *to = segment_path(s, s->preparing->seg->number);
+    OX_CLEANUP(ox_free_ptr)
+    char *to = segment_path(s, s->preparing->seg->number);
     ox_seq_bind(q, &s->prepare_op, "rename file");
     ox_fs_rename(s->fs, &s->prepare_op, s->prepare_path, to);
     return OX_WAIT(q, prepare_renamed);
@@ -210,7 +212,8 @@ static ox_step prepare_listed(struct ox_seq *q)
         return prepare_undo(q);
     OX_CRASHPOINT(s->loop, "store.segment.listed");
     ox_seq_bind(q, &s->prepare_op, "open for the journal");
-    ox_file_open(s->fs, &s->prepare_op, OX_LANE_JOURNAL, s->prepare_path, OX_OPEN_WRITE | OX_OPEN_DIRECT, &s->preparing->journal_file, &s->prepare_size);
+    ox_file_open(s->fs, &s->prepare_op, OX_LANE_JOURNAL, s->prepare_path, OX_OPEN_WRITE | OX_OPEN_DIRECT,
+                 &s->preparing->journal_file, &s->prepare_size);
     return OX_WAIT(q, prepare_ready);
 }
 
@@ -323,8 +326,8 @@ static void prepare_done(struct ox_seq *q, enum ox_err err)
     }
     if (err != OX_OK && !s->loop->dead && !s->closing) {
         if (!s->full) // said once, then tried again every second
-            ox_warn(s->log, "store.segment.not_made", "place=%s error=%s available=%llu reserve=%llu", s->place.name, ox_err_name(err),
-                    (unsigned long long)s->space.available, (unsigned long long)s->cfg.reserve_bytes);
+            ox_warn(s->log, "store.segment.not_made", "place=%s error=%s available=%llu reserve=%llu", s->place.name,
+                    ox_err_name(err), (unsigned long long)s->space.available, (unsigned long long)s->cfg.reserve_bytes);
         s->full = !s->next;
         s->m_full.value = s->full;
         ox_timer_start(&s->prepare_timer, STORE_RETRY_NS);

@@ -10,17 +10,17 @@ struct reading {
     struct ox_seq seq;
     struct ox_op op;
     struct store *store;
-    struct sledger *sl;   // holds a reference
+    struct sledger *sl;    // holds a reference
     struct handle *handle; // or NULL: compaction
     struct ox_read *read;
-    int64_t entry, last;  // next wanted; last wanted
+    int64_t entry, last; // next wanted; last wanted
     uint64_t bytes;
     size_t cap;
-    struct segment *seg;  // pinned during a stretch
+    struct segment *seg; // pinned during a stretch
     struct ox_table_extent extent;
     struct ox_item items[READ_ITEMS];
     uint32_t item_count;
-    uint8_t *block;       // an index block being read
+    uint8_t *block; // an index block being read
     uint32_t block_index;
     size_t got;
     struct ox_buf data;
@@ -68,13 +68,14 @@ static ox_step read_end(struct reading *g, enum ox_err err)
 
 static ox_step read_corrupt(struct reading *g, const char *what, uint64_t offset)
 {
-    OX_CLEANUP(ox_free_ptr) char *path = g->seg ? segment_path(g->store, g->seg->number) : ox_strdup("-");
+    OX_CLEANUP(ox_free_ptr)
+    char *path = g->seg ? segment_path(g->store, g->seg->number) : ox_strdup("-");
     if (g->read->count == 0) {
-        snprintf(g->read->where, sizeof g->read->where, "ledger=%lld entry=%lld file=%.60s offset=%llu: %s", (long long)g->sl->id,
-                 (long long)g->entry, path, (unsigned long long)offset, what);
+        snprintf(g->read->where, sizeof g->read->where, "ledger=%lld entry=%lld file=%.60s offset=%llu: %s",
+                 (long long)g->sl->id, (long long)g->entry, path, (unsigned long long)offset, what);
         g->store->m_corrupt.value++;
-        ox_error(g->store->log, "store.entry.corrupt", "ledger=%lld entry=%lld file=\"%s\" offset=%llu why=\"%s\"", (long long)g->sl->id,
-                 (long long)g->entry, path, (unsigned long long)offset, what);
+        ox_error(g->store->log, "store.entry.corrupt", "ledger=%lld entry=%lld file=\"%s\" offset=%llu why=\"%s\"",
+                 (long long)g->sl->id, (long long)g->entry, path, (unsigned long long)offset, what);
     }
     return read_end(g, OX_E_CORRUPT);
 }
@@ -103,8 +104,7 @@ static bool read_in_tails(struct reading *g)
         const struct ox_item *item = ox_index_find(&t->index, g->sl->id, g->entry, &more);
         if (!item)
             continue;
-        for (uint32_t i = 0; i <= more && g->entry + i <= g->last && read_take_item(g, item[i]); i++) {
-        }
+        for (uint32_t i = 0; i <= more && g->entry + i <= g->last && read_take_item(g, item[i]); i++) {}
         g->seg = t->seg;
         segment_pin(g->store, g->seg);
         return true;
@@ -281,7 +281,8 @@ static bool read_check(struct reading *g, struct ox_item item)
     size_t at = item.offset - g->items[0].offset, avail = OX_RECORD_HEADER_BYTES + (size_t)item.length;
     if (at + avail > g->got || ox_segment_record_decode(g->into + at, avail, g->store->salt, g->seg->number, &rec) != OX_OK)
         return false;
-    bool named = rec.ledger == g->sl->id && rec.entry == g->entry && rec.length == item.length && (rec.type == OX_REC_ENTRY || rec.type == OX_REC_MOVED);
+    bool named = rec.ledger == g->sl->id && rec.entry == g->entry && rec.length == item.length &&
+                 (rec.type == OX_REC_ENTRY || rec.type == OX_REC_MOVED);
     if (named)
         read_give(g, at + OX_RECORD_HEADER_BYTES, rec.length);
     return named;

@@ -33,19 +33,19 @@ struct store_opening {
     struct ox_table_image image;
     struct ox_table_changes changes;
     struct ox_dirlist list;
-    char **garbage;        // names of files that nothing needs
+    char **garbage; // names of files that nothing needs
     size_t garbage_count;
     struct replay *replays; // ascending
     size_t replay_count, replay_index;
     struct ox_journal_pos mark;
-    uint64_t sequence;     // the largest seen
+    uint64_t sequence; // the largest seen
     struct replay_cut *cuts;
     size_t cut_count;
     struct journal_copy *copies;
     size_t copy_count;
     uint64_t copy_bytes;
     uint32_t *offsets;
-    bool in_place;         // too much to copy: synced where it is
+    bool in_place; // too much to copy: synced where it is
     bool waits;
 };
 
@@ -108,7 +108,8 @@ static ox_step open_sync_parent(struct ox_seq *q)
     if (q->err != OX_OK)
         return OX_FINISH(q, q->err);
     const char *slash = strrchr(o->store->dir, '/');
-    OX_CLEANUP(ox_free_ptr) char *parent = slash ? ox_strndup(o->store->dir, OX_MAX((size_t)(slash - o->store->dir), (size_t)1)) : ox_strdup(".");
+    OX_CLEANUP(ox_free_ptr)
+    char *parent = slash ? ox_strndup(o->store->dir, OX_MAX((size_t)(slash - o->store->dir), (size_t)1)) : ox_strdup(".");
     ox_seq_bind(q, &o->op, "sync parent directory");
     ox_fs_sync_dir(o->store->fs, &o->op, parent);
     return OX_WAIT(q, open_lock);
@@ -119,7 +120,8 @@ static ox_step open_lock(struct ox_seq *q)
     struct store_opening *o = opening_of(q);
     if (q->err != OX_OK && q->err != OX_E_NOT_FOUND)
         return OX_FINISH(q, q->err);
-    OX_CLEANUP(ox_free_ptr) char *path = ox_asprintf("%s/lock", o->store->dir);
+    OX_CLEANUP(ox_free_ptr)
+    char *path = ox_asprintf("%s/lock", o->store->dir);
     ox_seq_bind(q, &o->op, "lock directory");
     ox_fs_lock(o->store->fs, &o->op, path, &o->store->lock);
     return OX_WAIT(q, open_locked);
@@ -129,7 +131,9 @@ static ox_step open_locked(struct ox_seq *q)
 {
     struct store_opening *o = opening_of(q);
     if (q->err == OX_E_LOCKED)
-        ox_error(o->store->log, "store.locked", "dir=\"%s\" hint=\"another process uses this data directory: stop it, or choose another directory\"", o->store->dir);
+        ox_error(o->store->log, "store.locked",
+                 "dir=\"%s\" hint=\"another process uses this data directory: stop it, or choose another directory\"",
+                 o->store->dir);
     if (q->err != OX_OK)
         return OX_FINISH(q, q->err);
     ox_seq_bind(q, &o->op, "open table");
@@ -261,12 +265,14 @@ static ox_step open_listed(struct ox_seq *q)
     for (size_t i = 0; i < o->list.count; i++)
         open_take_file(o, &o->list.items[i]);
     if (o->image.fresh && o->replay_count > 0) {
-        ox_error(s->log, "store.table.missing", "dir=\"%s\" hint=\"segment files are there but the ledger table is not: restore table.mdb\"", s->dir);
+        ox_error(s->log, "store.table.missing",
+                 "dir=\"%s\" hint=\"segment files are there but the ledger table is not: restore table.mdb\"", s->dir);
         return OX_FINISH(q, OX_E_CORRUPT);
     }
     for (size_t i = 0; i < s->seg_count; i++) {
         if (s->segs[i]->missing)
-            ox_error(s->log, "store.segment.missing", "segment=%llu dir=\"%s\"", (unsigned long long)s->segs[i]->number, s->dir);
+            ox_error(s->log, "store.segment.missing", "segment=%llu dir=\"%s\"", (unsigned long long)s->segs[i]->number,
+                     s->dir);
     }
     o->replay_index = o->replay_count;
     if (!o->image.fresh)
@@ -283,7 +289,8 @@ static ox_step open_clean(struct ox_seq *q)
     struct store_opening *o = opening_of(q);
     if (o->garbage_count == 0)
         return OX_GOTO(q, open_replay);
-    OX_CLEANUP(ox_free_ptr) char *path = o->garbage[--o->garbage_count];
+    OX_CLEANUP(ox_free_ptr)
+    char *path = o->garbage[--o->garbage_count];
     ox_seq_bind(q, &o->op, "remove file");
     ox_fs_unlink(o->store->fs, &o->op, path);
     return OX_WAIT(q, open_cleaned);
@@ -303,7 +310,8 @@ static ox_step open_replay(struct ox_seq *q)
     if (o->replay_index == 0)
         return OX_GOTO(q, open_decide);
     struct replay *r = &o->replays[--o->replay_index];
-    OX_CLEANUP(ox_free_ptr) char *path = segment_path(o->store, r->number);
+    OX_CLEANUP(ox_free_ptr)
+    char *path = segment_path(o->store, r->number);
     ox_seq_bind(q, &o->op, "open segment");
     ox_file_open(o->store->fs, &o->op, OX_LANE_POOL, path, OX_OPEN_WRITE, &r->file, &r->size);
     return OX_WAIT(q, open_replay_read);
@@ -397,7 +405,8 @@ static enum ox_err open_check_header(struct store_opening *o, struct replay *r)
     if (err == OX_OK)
         r->unused = h.number != r->number;
     else
-        ox_error(o->store->log, "store.segment.foreign", "segment=%llu error=%s", (unsigned long long)r->number, ox_err_name(err));
+        ox_error(o->store->log, "store.segment.foreign", "segment=%llu error=%s", (unsigned long long)r->number,
+                 ox_err_name(err));
     return err;
 }
 
@@ -529,12 +538,14 @@ static void open_apply_record(struct store_opening *o, const struct replay *r, c
     struct ox_kv custom = {0};
     if (rec->damaged) {
         s->m_corrupt.value++;
-        ox_error(s->log, "store.record.corrupt", "segment=%llu offset=%u type=%d ledger=%lld entry=%lld", (unsigned long long)r->number, rec->offset,
-                 (int)rec->record.type, (long long)rec->record.ledger, (long long)rec->record.entry);
+        ox_error(s->log, "store.record.corrupt", "segment=%llu offset=%u type=%d ledger=%lld entry=%lld",
+                 (unsigned long long)r->number, rec->offset, (int)rec->record.type, (long long)rec->record.ledger,
+                 (long long)rec->record.entry);
     }
     // A damaged CREATE makes the ledger without its metadata: opening it says CORRUPT, and nobody can prove that it is his to delete.
     bool create = rec->record.type == OX_REC_CREATE;
-    if (create && (rec->damaged || ox_custom_decode(r->bytes + rec->offset + OX_RECORD_HEADER_BYTES, rec->record.length, &custom) != OX_OK))
+    if (create && (rec->damaged || ox_custom_decode(r->bytes + rec->offset + OX_RECORD_HEADER_BYTES, rec->record.length,
+                                                    &custom) != OX_OK))
         ox_kv_set(&custom, STORE_DAMAGED_KEY, "create");
     rows_apply(s, r->tail, &rec->record, rec->offset, &custom);
     ox_kv_fini(&custom);
@@ -558,7 +569,8 @@ static void open_apply_segment(struct store_opening *o, struct replay *r)
         r->tail->planned = (uint64_t)b->offset + b->bytes;
         r->tail->sequence = OX_MAX(r->tail->sequence, b->sequence);
         if (b->salvaged || !b->intact)
-            ox_error(s->log, "store.batch.corrupt", "segment=%llu offset=%u records=%u", (unsigned long long)r->number, b->offset, b->records);
+            ox_error(s->log, "store.batch.corrupt", "segment=%llu offset=%u records=%u", (unsigned long long)r->number,
+                     b->offset, b->records);
         for (uint32_t n = 0; n < b->records; n++)
             open_apply_record(o, r, &r->scan.records[b->first_record + n]);
     }
@@ -588,7 +600,8 @@ static ox_step open_apply(struct ox_seq *q)
             open_apply_segment(o, r);
             continue;
         }
-        OX_CLEANUP(ox_free_ptr) char *name = ox_asprintf("seg-%016llx", (unsigned long long)r->number);
+        OX_CLEANUP(ox_free_ptr)
+        char *name = ox_asprintf("seg-%016llx", (unsigned long long)r->number);
         open_spare(s, name);
     }
     s->journal.mark = o->in_place ? open_end(o) : o->mark;
@@ -648,8 +661,8 @@ static ox_step open_finish(struct ox_seq *q)
     struct store *s = o->store;
     s->id_next = OX_MAX(s->id_ceiling, s->id_max) + 1;
     s->open = true;
-    ox_info(s->log, "store.open", "place=%s dir=\"%s\" identity=%s segments=%zu replayed=%zu copied=%zu", s->place.name, s->dir, s->place.identity,
-            s->seg_count, o->replay_count, o->copy_count);
+    ox_info(s->log, "store.open", "place=%s dir=\"%s\" identity=%s segments=%zu replayed=%zu copied=%zu", s->place.name,
+            s->dir, s->place.identity, s->seg_count, o->replay_count, o->copy_count);
     return OX_FINISH(q, OX_OK);
 }
 
@@ -697,10 +710,12 @@ static void open_done(struct ox_seq *q, enum ox_err err)
     store_abandon(s);
 }
 
-void ox_store_open(struct ox_loop *loop, struct ox_fs *fs, struct ox_op *op, const struct ox_store_config *config, struct ox_place **ret)
+void ox_store_open(struct ox_loop *loop, struct ox_fs *fs, struct ox_op *op, const struct ox_store_config *config,
+                   struct ox_place **ret)
 {
     ox_op_begin(op);
-    if (config->segment_bytes % OX_SEG_BLOCK != 0 || config->segment_bytes < 256 * 1024 || config->segment_bytes > UINT64_C(1) << 30) {
+    if (config->segment_bytes % OX_SEG_BLOCK != 0 || config->segment_bytes < 256 * 1024 ||
+        config->segment_bytes > UINT64_C(1) << 30) {
         ox_op_finish(op, OX_E_INVALID);
         return;
     }

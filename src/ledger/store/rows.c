@@ -102,21 +102,11 @@ static void rows_close(struct tail *t, const struct ox_segment_record *r)
 void rows_apply(struct store *s, struct tail *t, const struct ox_segment_record *r, uint32_t offset, const struct ox_kv *custom)
 {
     switch (r->type) {
-    case OX_REC_ENTRY:
-        rows_entry(t, r, offset);
-        break;
-    case OX_REC_CREATE:
-        rows_create(s, t, r->ledger, custom);
-        break;
-    case OX_REC_CLOSE:
-        rows_close(t, r);
-        break;
-    case OX_REC_DELETE:
-        rows_delete(s, t, r->ledger);
-        break;
-    case OX_REC_ID:
-        s->id_ceiling = OX_MAX(s->id_ceiling, r->entry);
-        break;
+    case OX_REC_ENTRY: rows_entry(t, r, offset); break;
+    case OX_REC_CREATE: rows_create(s, t, r->ledger, custom); break;
+    case OX_REC_CLOSE: rows_close(t, r); break;
+    case OX_REC_DELETE: rows_delete(s, t, r->ledger); break;
+    case OX_REC_ID: s->id_ceiling = OX_MAX(s->id_ceiling, r->entry); break;
     case OX_REC_MOVED: {
         struct tail_row *row = rows_find(t, r->ledger);
         if (!row || !row->row.deleted)

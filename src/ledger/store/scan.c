@@ -26,7 +26,8 @@ static struct ox_scan_batch *scan_add_batch(struct ox_scan *s)
     return b;
 }
 
-static void scan_add_record(struct ox_scan *s, struct ox_scan_batch *b, const struct ox_segment_record *r, uint32_t offset, bool damaged)
+static void scan_add_record(struct ox_scan *s, struct ox_scan_batch *b, const struct ox_segment_record *r,
+                            uint32_t offset, bool damaged)
 {
     if (s->record_count == s->record_cap) {
         s->record_cap = s->record_cap ? s->record_cap * 2 : 256;
@@ -66,10 +67,12 @@ static bool scan_dir_item(struct scanner *sc, struct ox_scan_batch *b, const str
     const uint8_t *item = sc->data + h->offset + h->directory + (size_t)i * OX_DIR_ITEM_BYTES;
     if (ox_dir_item_decode(item, h->number, &offset, &named) != OX_OK)
         return false;
-    if (offset < OX_BATCH_HEADER_BYTES || offset > h->directory || h->directory - offset < OX_RECORD_HEADER_BYTES + (uint64_t)named.length)
+    if (offset < OX_BATCH_HEADER_BYTES || offset > h->directory ||
+        h->directory - offset < OX_RECORD_HEADER_BYTES + (uint64_t)named.length)
         return false;
     size_t avail = OX_RECORD_HEADER_BYTES + (size_t)named.length;
-    bool good = ox_segment_record_decode(sc->data + h->offset + offset, avail, sc->salt, h->number, &found) == OX_OK && scan_same_record(&named, &found);
+    bool good = ox_segment_record_decode(sc->data + h->offset + offset, avail, sc->salt, h->number, &found) == OX_OK &&
+                scan_same_record(&named, &found);
     scan_add_record(sc->out, b, &named, h->offset + offset, !good);
     return true;
 }
@@ -101,7 +104,8 @@ static uint32_t scan_proof(struct scanner *sc, uint32_t at)
         struct ox_footer_header f;
         struct ox_journal_pos bad = {sc->out->number, at};
         uint32_t offset = (uint32_t)q;
-        if (ox_batch_header_decode(sc->data, sc->len, sc->salt, sc->out->number, offset, &h) && ox_journal_pos_cmp(h.mark, bad) > 0)
+        if (ox_batch_header_decode(sc->data, sc->len, sc->salt, sc->out->number, offset, &h) &&
+            ox_journal_pos_cmp(h.mark, bad) > 0)
             return offset;
         if (ox_footer_header_decode(sc->data + q, sc->len - q, sc->salt, sc->out->number, offset, &f))
             return offset;
@@ -163,8 +167,7 @@ void ox_scan_segment(const uint8_t *data, size_t len, uint32_t salt, uint64_t nu
     struct scanner sc = {data, OX_MIN(len, (size_t)UINT32_MAX), salt, 0, ret};
     sc.durable = (uint32_t)OX_MIN((size_t)durable, sc.len) & ~(OX_SEG_BLOCK - 1u);
     uint32_t at = OX_SEG_BLOCK;
-    while (at + (uint64_t)OX_SEG_BLOCK <= sc.len && scan_step(&sc, &at)) {
-    }
+    while (at + (uint64_t)OX_SEG_BLOCK <= sc.len && scan_step(&sc, &at)) {}
     ret->end = at;
 }
 

@@ -29,8 +29,8 @@ struct ox_scan {
     size_t batch_count, batch_cap;
     struct ox_scan_record *records;
     size_t record_count, record_cap;
-    uint32_t end;  // where the last batch ends
-    bool sealed;   // a footer stands there: all below is durable
+    uint32_t end; // where the last batch ends
+    bool sealed;  // a footer stands there: all below is durable
 };
 
 // Scans data..data+len, the bytes of segment `number` from its file's start. Everything below `durable` (0: nothing known) is known from later segments to have

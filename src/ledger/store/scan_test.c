@@ -25,13 +25,19 @@ static void build_batch(struct build *b, uint64_t number, uint64_t mark, int64_t
 {
     uint8_t *p = b->bytes + b->at;
     uint8_t payload[100];
-    struct ox_batch_header h = {.number = number, .offset = b->at, .bytes = OX_SEG_BLOCK, .records = count, .mark = {number, mark}, .sequence = b->sequence++};
+    struct ox_batch_header h = {.number = number,
+                                .offset = b->at,
+                                .bytes = OX_SEG_BLOCK,
+                                .records = count,
+                                .mark = {number, mark},
+                                .sequence = b->sequence++};
     struct ox_segment_record records[16];
     uint32_t offsets[16], at = OX_BATCH_HEADER_BYTES;
     for (uint32_t i = 0; i < count; i++) {
         memset(payload, (int)(first + i), sizeof payload);
         struct ox_buf part = ox_buf_static(payload, sizeof payload);
-        records[i] = (struct ox_segment_record){.type = OX_REC_ENTRY, .length = sizeof payload, .number = number, .ledger = 1, .entry = first + i, .arg = 1};
+        records[i] = (struct ox_segment_record){
+            .type = OX_REC_ENTRY, .length = sizeof payload, .number = number, .ledger = 1, .entry = first + i, .arg = 1};
         offsets[i] = at;
         ox_segment_record_header_encode(p + at, SALT, &records[i], &(struct ox_record_payload){.parts = &part, .count = 1});
         memcpy(p + at + OX_RECORD_HEADER_BYTES, payload, sizeof payload);

@@ -11,16 +11,11 @@ static const char *const segment_state_names[] = {
 static bool segment_edge(enum segment_state from, enum segment_state to)
 {
     switch (from) {
-    case SEGMENT_READY:
-        return to == SEGMENT_CURRENT;
-    case SEGMENT_CURRENT:
-        return to == SEGMENT_SEALING;
-    case SEGMENT_SEALING:
-        return to == SEGMENT_SEALED;
-    case SEGMENT_SEALED:
-        return to == SEGMENT_FREEING;
-    case SEGMENT_FREEING:
-        return false;
+    case SEGMENT_READY: return to == SEGMENT_CURRENT;
+    case SEGMENT_CURRENT: return to == SEGMENT_SEALING;
+    case SEGMENT_SEALING: return to == SEGMENT_SEALED;
+    case SEGMENT_SEALED: return to == SEGMENT_FREEING;
+    case SEGMENT_FREEING: return false;
     }
     return false;
 }
@@ -28,8 +23,8 @@ static bool segment_edge(enum segment_state from, enum segment_state to)
 void segment_set_state(struct store *s, struct segment *seg, enum segment_state to)
 {
     OX_ASSERT(segment_edge(seg->state, to));
-    ox_debug(s->log, "store.segment.state", "segment=%llu old=%s new=%s", (unsigned long long)seg->number, segment_state_names[seg->state],
-             segment_state_names[to]);
+    ox_debug(s->log, "store.segment.state", "segment=%llu old=%s new=%s", (unsigned long long)seg->number,
+             segment_state_names[seg->state], segment_state_names[to]);
     seg->state = to;
 }
 
@@ -156,7 +151,8 @@ void segment_open(struct store *s, struct segment *seg, struct ox_op *op)
     o->seg = seg;
     o->user = op;
     ox_op_init(&o->op, s->loop, segment_opened, "open segment");
-    OX_CLEANUP(ox_free_ptr) char *path = segment_path(s, seg->number);
+    OX_CLEANUP(ox_free_ptr)
+    char *path = segment_path(s, seg->number);
     ox_file_open(s->fs, &o->op, OX_LANE_POOL, path, OX_OPEN_READ | OX_OPEN_WRITE, &o->file, &o->size);
 }
 

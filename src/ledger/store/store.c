@@ -70,7 +70,8 @@ struct store *store_new(struct ox_loop *loop, struct ox_fs *fs, const struct ox_
     s->cfg = *config;
     s->cfg.batch_bytes_max = OX_MIN(s->cfg.batch_bytes_max, s->cfg.segment_bytes / 4);
     s->dir = ox_strdup(config->dir);
-    s->place = (struct ox_place){.body = &store_body, .loop = loop, .name = ox_strdup(config->name), .uri = ox_asprintf("embedded:%s", config->dir)};
+    s->place = (struct ox_place){
+        .body = &store_body, .loop = loop, .name = ox_strdup(config->name), .uri = ox_asprintf("embedded:%s", config->dir)};
     s->cfg.dir = s->dir;
     s->cfg.name = s->place.name;
     ox_list_init(&s->tails);
@@ -82,7 +83,8 @@ struct store *store_new(struct ox_loop *loop, struct ox_fs *fs, const struct ox_
     maintain_init(s);
     ox_metrics_init(&s->own_metrics);
     struct ox_metrics *metrics = config->metrics ? config->metrics : &s->own_metrics;
-    OX_CLEANUP(ox_free_ptr) char *labels = ox_asprintf("place=\"%s\"", config->name);
+    OX_CLEANUP(ox_free_ptr)
+    char *labels = ox_asprintf("place=\"%s\"", config->name);
 #define X(field, name, help) ox_metric_init(&s->m_##field, metrics, store_metric_kind(name), name, help, labels);
     STORE_METRICS(X)
 #undef X
@@ -129,7 +131,8 @@ void store_capacity(struct ox_place *p, struct ox_capacity *ret)
 {
     const struct store *s = store_of(p);
     bool stuck = s->stuck && s->tails.count >= STORE_TAILS_MAX;
-    *ret = (struct ox_capacity){.total = s->space.total, .available = s->space.available, .writable = s->open && !s->failed && !s->full && !stuck};
+    *ret = (struct ox_capacity){
+        .total = s->space.total, .available = s->space.available, .writable = s->open && !s->failed && !s->full && !stuck};
     for (size_t i = 0; i < s->seg_count; i++)
         ret->used_live += s->segs[i]->live;
     for (struct ox_link *link = s->tails.head.next; link != &s->tails.head; link = link->next)
@@ -151,7 +154,8 @@ static struct store *close_of(struct ox_seq *q)
 
 static bool close_quiet(const struct store *s)
 {
-    return journal_idle(s) && !prepare_active(s) && maintain_idle(s) && compact_idle(s) && s->busy == 0 && !ox_op_pending(&s->space_op);
+    return journal_idle(s) && !prepare_active(s) && maintain_idle(s) && compact_idle(s) && s->busy == 0 &&
+           !ox_op_pending(&s->space_op);
 }
 
 void store_woken(struct store *s)
@@ -205,8 +209,10 @@ static ox_step close_next(struct ox_seq *q)
     OX_CRASHPOINT(s->loop, "store.close.sealed");
     if (!s->next || s->loop->dead)
         return OX_GOTO(q, close_table);
-    OX_CLEANUP(ox_free_ptr) char *from = segment_path(s, s->next->seg->number);
-    OX_CLEANUP(ox_free_ptr) char *to = segment_spare_path(s, s->next->seg->number);
+    OX_CLEANUP(ox_free_ptr)
+    char *from = segment_path(s, s->next->seg->number);
+    OX_CLEANUP(ox_free_ptr)
+    char *to = segment_spare_path(s, s->next->seg->number);
     ox_seq_bind(q, &s->closing_op, "give prepared segment back");
     ox_fs_rename(s->fs, &s->closing_op, from, to);
     return OX_WAIT(q, close_table);

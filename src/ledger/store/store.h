@@ -15,19 +15,19 @@ enum ox_store_sync {
 };
 
 struct ox_store_config {
-    const char *dir;                // made if it is not there; its parent must be there
-    const char *name;               // of the place
-    uint64_t segment_bytes;         // of one segment file, a multiple of 4096, 256 KiB to 1 GiB
+    const char *dir;        // made if it is not there; its parent must be there
+    const char *name;       // of the place
+    uint64_t segment_bytes; // of one segment file, a multiple of 4096, 256 KiB to 1 GiB
     enum ox_store_sync sync;
     uint32_t sync_interval_ms;
-    uint64_t reserve_bytes;         // free bytes of the file system below which no new segment is made
-    uint64_t index_cache_bytes;     // index blocks of sealed segments
-    uint64_t batch_bytes_max;       // one write; an entry above it makes a batch of its own
-    uint64_t inflight_bytes_max;    // appends that wait or are being written; beyond it an append fails with LIMIT
+    uint64_t reserve_bytes;      // free bytes of the file system below which no new segment is made
+    uint64_t index_cache_bytes;  // index blocks of sealed segments
+    uint64_t batch_bytes_max;    // one write; an entry above it makes a batch of its own
+    uint64_t inflight_bytes_max; // appends that wait or are being written; beyond it an append fails with LIMIT
     uint64_t compaction_bytes_per_s;
-    uint32_t compaction_percent;    // segments whose live share of the file is below it are compacted; 0: never
-    struct ox_metrics *metrics;     // or NULL
-    struct ox_table_source table;   // of the ledger table
+    uint32_t compaction_percent;  // segments whose live share of the file is below it are compacted; 0: never
+    struct ox_metrics *metrics;   // or NULL
+    struct ox_table_source table; // of the ledger table
 };
 // Defaults: OX_SEGMENT_BYTES, sync, 256 MiB reserve, OX_INDEX_CACHE_BYTES, 4 MiB batches, 2x OX_TOTAL_INFLIGHT_BYTES, 16 MiB/s below 40 %, LMDB.
 void ox_store_config_init(struct ox_store_config *config, const char *dir);
@@ -36,6 +36,7 @@ void ox_store_config_init(struct ox_store_config *config, const char *dir);
 // Errors: LOCKED (another process uses the directory; the log names it), CORRUPT or UNSUPPORTED (the table, or a segment of another store), NO_SPACE, ACCESS, IO, SHUTDOWN, INVALID (config).
 // Damaged entries are no error: each answers CORRUPT when it is read.
 // Beyond what place.h says: appends may also fail with LIMIT; open, close and delete may fail with PLACE_FAILED or NO_SPACE; ids above 0 only.
-void ox_store_open(struct ox_loop *loop, struct ox_fs *fs, struct ox_op *op, const struct ox_store_config *config, struct ox_place **ret);
+void ox_store_open(struct ox_loop *loop, struct ox_fs *fs, struct ox_op *op, const struct ox_store_config *config,
+                   struct ox_place **ret);
 
 #endif

@@ -15,23 +15,27 @@
 #include "ledger/store/table.h"
 
 #define STORE_PATH_BYTES 4096u
-#define STORE_ZERO_STEP (256u * 1024u)       // zero-filling goes in steps of this: what the journal writes meanwhile waits for one of them at most
-#define STORE_ZERO_SYNC 32u                  // steps between syncs of the zeros
-#define STORE_ZERO_PAUSE_NS OX_MS            // between steps while the journal's batches are small: they are few, and each waits for the disk
-#define STORE_ZERO_SMALL (32u * 1024u)       // up to here they are small
-#define STORE_ZERO_WORTH (256u * 1024u)      // batches of this size gain less from zeros that are there already than writing these takes from the disk
-#define STORE_ZERO_LOOK_NS (20 * OX_MS)      // until the next look at the batches' size
-#define STORE_READ_CHUNK (1024u * 1024u)     // one read of neighbouring entries
-#define STORE_READ_GAP (16u * 1024u)         // read through gaps up to this
-#define STORE_READ_ENTRIES_MAX 10000u        // of one read operation
-#define STORE_META_ROOM (64u * 1024u)        // at least kept in the last segment for closes and deletes while there is no next one
-#define STORE_SMALL_BYTES (64u * 1024u)      // the least that start-up makes of its first segment when the disk is full
+#define STORE_ZERO_STEP \
+    (256u * 1024u) // zero-filling goes in steps of this: what the journal writes meanwhile waits for one of them at most
+#define STORE_ZERO_SYNC 32u // steps between syncs of the zeros
+#define STORE_ZERO_PAUSE_NS \
+    OX_MS // between steps while the journal's batches are small: they are few, and each waits for the disk
+#define STORE_ZERO_SMALL (32u * 1024u) // up to here they are small
+#define STORE_ZERO_WORTH \
+    (256u * 1024u) // batches of this size gain less from zeros that are there already than writing these takes from the disk
+#define STORE_ZERO_LOOK_NS (20 * OX_MS)  // until the next look at the batches' size
+#define STORE_READ_CHUNK (1024u * 1024u) // one read of neighbouring entries
+#define STORE_READ_GAP (16u * 1024u)     // read through gaps up to this
+#define STORE_READ_ENTRIES_MAX 10000u    // of one read operation
+#define STORE_META_ROOM \
+    (64u * 1024u) // at least kept in the last segment for closes and deletes while there is no next one
+#define STORE_SMALL_BYTES (64u * 1024u) // the least that start-up makes of its first segment when the disk is full
 #define STORE_ID_MAX (INT64_MAX - 1000000)
-#define STORE_IDS_AHEAD 1000                 // ids that one record makes available
-#define STORE_SPARES_MAX 2u                  // emptied files kept for reuse
-#define STORE_OPEN_FILES_MAX 128u            // of sealed segments
-#define STORE_TAILS_MAX 6u                   // unsealed segments before appends wait for the table
-#define STORE_RETRY_NS OX_SEC                // between attempts at what failed for want of space
+#define STORE_IDS_AHEAD 1000      // ids that one record makes available
+#define STORE_SPARES_MAX 2u       // emptied files kept for reuse
+#define STORE_OPEN_FILES_MAX 128u // of sealed segments
+#define STORE_TAILS_MAX 6u        // unsealed segments before appends wait for the table
+#define STORE_RETRY_NS OX_SEC     // between attempts at what failed for want of space
 
 // Custom metadata of a ledger whose CREATE record is damaged: opening it says CORRUPT.
 #define STORE_DAMAGED_KEY "oxbow/damaged"
@@ -49,13 +53,13 @@ struct segment {
     uint64_t number;
     struct ox_file *file; // on the pool; NULL: not open
     uint64_t file_bytes, live, live_entries;
-    uint64_t touched;     // when last read, for closing the coldest file
+    uint64_t touched; // when last read, for closing the coldest file
     uint32_t used, items, runs;
-    uint32_t pins;        // reads and copies under way: not to be closed or freed
+    uint32_t pins; // reads and copies under way: not to be closed or freed
     enum segment_state state;
-    bool keep;            // cannot be compacted: it holds damage
-    bool moved;           // compacted: what lived there lives in a tail
-    bool missing;         // the table knows it, the directory does not
+    bool keep;    // cannot be compacted: it holds damage
+    bool moved;   // compacted: what lived there lives in a tail
+    bool missing; // the table knows it, the directory does not
 };
 
 // What is in memory about a segment until its footer and the table hold it.
@@ -64,15 +68,15 @@ struct tail {
     struct segment *seg;
     struct ox_file *journal_file; // on the journal lane; NULL: replayed, not written any more
     uint64_t capacity;            // bytes that batches may fill
-    uint64_t zeroed;              // really written so far, with zeros or by batches; the rest is reserved and reads as zeros
-    uint64_t planned;             // where the next batch goes
-    uint32_t writes;              // batches not over yet
-    uint64_t sequence;            // of the last batch that counts, 0: none
-    bool filling;                 // prepare.c has it in hand
-    bool zeroing;                 // a step of zeros is being written from `zeroed` on: no batch may reach there
-    bool unsynced;                // holds batches that were written without a sync
+    uint64_t zeroed;   // really written so far, with zeros or by batches; the rest is reserved and reads as zeros
+    uint64_t planned;  // where the next batch goes
+    uint32_t writes;   // batches not over yet
+    uint64_t sequence; // of the last batch that counts, 0: none
+    bool filling;      // prepare.c has it in hand
+    bool zeroing;      // a step of zeros is being written from `zeroed` on: no batch may reach there
+    bool unsynced;     // holds batches that were written without a sync
     struct ox_index index;
-    struct ox_map rows;           // struct tail_row
+    struct ox_map rows; // struct tail_row
 };
 // A ledger as changed in a segment.
 struct tail_row {
@@ -86,16 +90,16 @@ struct sledger {
     struct store *store;
     int64_t id;
     struct ox_list handles;
-    struct handle *writer;      // until it has closed or is fenced
-    uint32_t refs;              // handles and requests
+    struct handle *writer; // until it has closed or is fenced
+    uint32_t refs;         // handles and requests
     bool mapped, creating, fenced, closing, deleted;
     enum ox_ledger_state state;
     int64_t last, next, encoded; // confirmed; next to be accepted; last put into a batch
     uint64_t length, encoded_length;
-    enum ox_err append_err;     // no append is encoded any more
+    enum ox_err append_err; // no append is encoded any more
     struct ox_kv custom;
     struct ox_table_extent extent;
-    uint64_t extent_epoch;      // extent holds while it is the store's
+    uint64_t extent_epoch; // extent holds while it is the store's
 };
 struct handle {
     struct ox_ledger base;
@@ -111,10 +115,10 @@ struct jrecord {
     enum ox_segment_record_type type;
     int64_t ledger, entry;
     uint64_t arg;
-    struct ox_buf payload;  // the owner's until done
+    struct ox_buf payload;      // the owner's until done
     const struct ox_kv *custom; // CREATE: what payload says
-    struct sledger *sl;     // CLOSE: entry and arg are taken from it when the record is encoded
-    void *owner;            // for done
+    struct sledger *sl;         // CLOSE: entry and arg are taken from it when the record is encoded
+    void *owner;                // for done
     void (*done)(struct jrecord *r, enum ox_err err); // called from the loop, behind all earlier records' effects
 };
 
@@ -124,35 +128,35 @@ struct journal_waiting {
     struct jrecord *record;
 };
 struct journal {
-    struct ox_list batches;      // struct batch: in flight first, then the open one
-    struct batch *open;          // takes records
-    struct ox_list spares;       // empty ones kept for their memory
-    uint64_t usual_ns, over_ns;  // how long a batch takes, a moving mean; when the last one was over
+    struct ox_list batches;     // struct batch: in flight first, then the open one
+    struct batch *open;         // takes records
+    struct ox_list spares;      // empty ones kept for their memory
+    uint64_t usual_ns, over_ns; // how long a batch takes, a moving mean; when the last one was over
     uint32_t in_flight;
-    struct journal_waiting *waiting; // what the open batch has no room for
+    struct journal_waiting *waiting;                 // what the open batch has no room for
     size_t waiting_head, waiting_count, waiting_cap; // a ring; cap is a power of two
-    uint64_t bytes;              // of appends accepted and not over
-    uint64_t sequence;           // of the next batch
-    struct ox_journal_pos mark;  // durable up to here
-    struct ox_journal_pos mark_written; // the largest mark that stands in the journal itself
+    uint64_t bytes;                                  // of appends accepted and not over
+    uint64_t sequence;                               // of the next batch
+    struct ox_journal_pos mark;                      // durable up to here
+    struct ox_journal_pos mark_written;              // the largest mark that stands in the journal itself
     bool sync_due;
-    bool filling;                // waiting records are being encoded
+    bool filling; // waiting records are being encoded
     struct ox_turn_hook hook;
     struct ox_timer sync_timer;
 };
 
-#define STORE_METRICS(X)                                                                                               \
-    X(appends, "oxbow_store_appends_total", "Entries appended")                                                        \
-    X(append_bytes, "oxbow_store_append_bytes_total", "Payload bytes appended")                                        \
-    X(batches, "oxbow_store_batches_total", "Batches written to the journal")                                          \
-    X(batch_bytes, "oxbow_store_batch_bytes_total", "Bytes written to the journal, headers and padding included")      \
-    X(syncs, "oxbow_store_syncs_total", "Syncs of the journal")                                                        \
-    X(reads, "oxbow_store_read_entries_total", "Entries read from files")                                              \
-    X(corrupt, "oxbow_store_corrupt_entries_total", "Damaged entries met at start-up or in reads")                     \
-    X(sealed, "oxbow_store_segments_sealed_total", "Segments sealed")                                                  \
-    X(recycled, "oxbow_store_segments_recycled_total", "Emptied segment files reused or removed")                      \
-    X(compacted, "oxbow_store_compaction_bytes_total", "Bytes copied by compaction")                                   \
-    X(failed, "oxbow_store_failed", "1 after a failed write or sync: appends are refused until a restart")             \
+#define STORE_METRICS(X)                                                                                          \
+    X(appends, "oxbow_store_appends_total", "Entries appended")                                                   \
+    X(append_bytes, "oxbow_store_append_bytes_total", "Payload bytes appended")                                   \
+    X(batches, "oxbow_store_batches_total", "Batches written to the journal")                                     \
+    X(batch_bytes, "oxbow_store_batch_bytes_total", "Bytes written to the journal, headers and padding included") \
+    X(syncs, "oxbow_store_syncs_total", "Syncs of the journal")                                                   \
+    X(reads, "oxbow_store_read_entries_total", "Entries read from files")                                         \
+    X(corrupt, "oxbow_store_corrupt_entries_total", "Damaged entries met at start-up or in reads")                \
+    X(sealed, "oxbow_store_segments_sealed_total", "Segments sealed")                                             \
+    X(recycled, "oxbow_store_segments_recycled_total", "Emptied segment files reused or removed")                 \
+    X(compacted, "oxbow_store_compaction_bytes_total", "Bytes copied by compaction")                              \
+    X(failed, "oxbow_store_failed", "1 after a failed write or sync: appends are refused until a restart")        \
     X(full, "oxbow_store_full", "1 while the reserve forbids new segments")
 
 struct store {
@@ -165,23 +169,23 @@ struct store {
     uint32_t salt;
     struct ox_file *lock;
     struct ox_table *table;
-    struct ox_table_meta meta;  // as the table holds it, or is being told
-    struct segment **segs;      // sorted by number
+    struct ox_table_meta meta; // as the table holds it, or is being told
+    struct segment **segs;     // sorted by number
     size_t seg_count, seg_cap;
     uint32_t open_files;
-    uint64_t last_number;       // of a segment, ever
-    struct ox_list tails;       // oldest first; the last one is current
-    struct tail *next;          // prepared for when the current is full
-    char **spares;              // names of emptied files
+    uint64_t last_number; // of a segment, ever
+    struct ox_list tails; // oldest first; the last one is current
+    struct tail *next;    // prepared for when the current is full
+    char **spares;        // names of emptied files
     size_t spare_count;
     struct ox_map ledgers;
     struct journal journal;
     struct ox_index_cache cache;
     uint64_t extent_epoch;
     int64_t id_next, id_ceiling, id_max;
-    bool id_asking;             // a record for those who wait is on its way
-    uint32_t busy;              // requests, reads and lists under way
-    struct ox_list id_waiters;  // ox_op.link of next_id and push_id
+    bool id_asking;            // a record for those who wait is on its way
+    uint32_t busy;             // requests, reads and lists under way
+    struct ox_list id_waiters; // ox_op.link of next_id and push_id
     bool open, closing, failed, full;
     struct ox_space space;
     struct ox_op space_op;
@@ -204,13 +208,13 @@ struct store {
     struct ox_seq maintain;
     struct ox_op maintain_op;
     struct maintain_work *work;
-    int64_t *deletes;           // durable in the journal, to be told to the table
+    int64_t *deletes; // durable in the journal, to be told to the table
     size_t delete_count, delete_cap;
     struct ox_timer maintain_timer;
-    bool stuck;                 // the last background job has failed and is tried again
+    bool stuck; // the last background job has failed and is tried again
     struct compaction *compaction;
     struct store_opening *opening; // recover.c; NULL once open
-    bool current_needed;        // start-up may go below the reserve for its first segment
+    bool current_needed;           // start-up may go below the reserve for its first segment
     // close
     struct ox_seq closing_seq;
     struct ox_op closing_op;
@@ -262,7 +266,8 @@ enum rows_known { ROWS_NOTHING, ROWS_CHANGED, ROWS_WHOLE, ROWS_DELETED };
 // Lays the tails' changes over a row (found or not). *found and row are updated.
 enum rows_known rows_overlay(const struct store *s, int64_t id, struct ox_table_row *row, bool *found);
 // Makes a record's effect on a tail; also at replay. custom: of a CREATE.
-void rows_apply(struct store *s, struct tail *t, const struct ox_segment_record *r, uint32_t offset, const struct ox_kv *custom);
+void rows_apply(struct store *s, struct tail *t, const struct ox_segment_record *r, uint32_t offset,
+                const struct ox_kv *custom);
 
 // journal.c
 void journal_init(struct store *s);
@@ -279,7 +284,8 @@ struct journal_copy {
     struct ox_segment_record record;
     const uint8_t *payload;
 };
-void journal_write_cut(struct store *s, struct ox_op *op, const struct journal_copy *records, size_t count, uint32_t *ret_offsets);
+void journal_write_cut(struct store *s, struct ox_op *op, const struct journal_copy *records, size_t count,
+                       uint32_t *ret_offsets);
 
 // prepare.c
 void prepare_init(struct store *s);

@@ -134,8 +134,8 @@ enum ox_err store_rig_delete(struct store_rig *rig, int64_t id)
 int64_t store_rig_metric(struct store_rig *rig, const char *name)
 {
     const struct store *s = store_of(rig->place);
-#define X(field, metric, help)                                                                                         \
-    if (strcmp(name, metric) == 0)                                                                                     \
+#define X(field, metric, help)     \
+    if (strcmp(name, metric) == 0) \
         return s->m_##field.value;
     STORE_METRICS(X)
 #undef X

@@ -76,12 +76,9 @@ static size_t load_size(int64_t ledger, int64_t entry)
     uint64_t h = (uint64_t)ledger * 0x9e3779b97f4a7c15u + (uint64_t)entry * 0xc2b2ae3d27d4eb4fu;
     h ^= h >> 31;
     switch (h % 16) {
-    case 0:
-        return 0;
-    case 1:
-        return (size_t)(h >> 8) % 40000;
-    default:
-        return (size_t)(h >> 8) % 700;
+    case 0: return 0;
+    case 1: return (size_t)(h >> 8) % 40000;
+    default: return (size_t)(h >> 8) % 700;
     }
 }
 
@@ -412,7 +409,8 @@ static void load_end_round(struct load *l, bool machine_allowed)
     (void)!store_rig_close(&l->rig);
     ox_sim_node_restart(l->rig.node);
     if (l->flips && mark.offset > OX_SEG_BLOCK) {
-        OX_CLEANUP(ox_free_ptr) char *path = ox_asprintf("store/seg-%016llx", (unsigned long long)mark.segment);
+        OX_CLEANUP(ox_free_ptr)
+        char *path = ox_asprintf("store/seg-%016llx", (unsigned long long)mark.segment);
         ox_sim_disk_flip(l->rig.node, path, 0, mark.offset);
     }
 }
@@ -599,8 +597,9 @@ static uint64_t load_run(uint64_t seed, const char *point, uint64_t rounds, bool
     load_finish(l);
     uint64_t hash = ox_sim_hash(l->rig.sim);
     if (getenv("OX_STORE_VERBOSE"))
-        fprintf(stderr, "seed %llu: ledgers=%zu acks=%llu reads=%llu corrupt=%llu hash=%llx\n", (unsigned long long)seed, l->count,
-                (unsigned long long)l->acks, (unsigned long long)l->reads, (unsigned long long)l->corrupt, (unsigned long long)hash);
+        fprintf(stderr, "seed %llu: ledgers=%zu acks=%llu reads=%llu corrupt=%llu hash=%llx\n",
+                (unsigned long long)seed, l->count, (unsigned long long)l->acks, (unsigned long long)l->reads,
+                (unsigned long long)l->corrupt, (unsigned long long)hash);
     store_rig_fini(&l->rig);
     ox_free(l);
     return hash;
@@ -632,33 +631,13 @@ static void test_seeds_that_found_something(void **state)
 }
 
 static const char *const crash_points[] = {
-    "store.batch.before_write",
-    "store.batch.after_sync",
-    "store.batch.after_ack",
-    "store.segment.created",
-    "store.segment.reserved",
-    "store.segment.header_written",
-    "store.segment.renamed",
-    "store.segment.listed",
-    "store.segment.switched",
-    "store.seal.before_footer",
-    "store.seal.footer_written",
-    "store.seal.committed",
-    "store.delete.recorded",
-    "store.delete.before_table",
-    "store.delete.told",
-    "store.recycle.forgotten",
-    "store.recycle.renamed",
-    "store.recycle.done",
-    "store.compact.before_move",
-    "store.compact.moved",
-    "store.compact.done",
-    "store.create.before_record",
-    "store.open.fenced",
-    "store.open.replayed",
-    "store.open.copied",
-    "store.close.before_record",
-    "store.close.sealed",
+    "store.batch.before_write", "store.batch.after_sync",       "store.batch.after_ack",     "store.segment.created",
+    "store.segment.reserved",   "store.segment.header_written", "store.segment.renamed",     "store.segment.listed",
+    "store.segment.switched",   "store.seal.before_footer",     "store.seal.footer_written", "store.seal.committed",
+    "store.delete.recorded",    "store.delete.before_table",    "store.delete.told",         "store.recycle.forgotten",
+    "store.recycle.renamed",    "store.recycle.done",           "store.compact.before_move", "store.compact.moved",
+    "store.compact.done",       "store.create.before_record",   "store.open.fenced",         "store.open.replayed",
+    "store.open.copied",        "store.close.before_record",    "store.close.sealed",
 };
 
 static void test_every_crash_point_is_survived(void **state)

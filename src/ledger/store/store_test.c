@@ -441,7 +441,7 @@ static void test_bit_rot_in_a_segments_last_batch_header_cuts_nothing(void **sta
     assert_int_equal(store_rig_delete(&rig, 3), OX_OK); // cannot be told to the table, so that nothing is sealed for a second
     while (t->planned + 2 * 5 * OX_SEG_BLOCK <= t->capacity)
         rig_fill(&rig, l, l->info.last_entry + 1, l->info.last_entry + 2, 1000);
-    rig_append_start(&rig, &all, last, 0, 20000); // the last one of its segment ...
+    rig_append_start(&rig, &all, last, 0, 20000);                   // the last one of its segment ...
     rig_append_start(&rig, &all, l, l->info.last_entry + 1, 20000); // ... with the next one in flight behind it
     rig_append_start(&rig, &all, l, l->info.last_entry + 2, 20000);
     assert_int_equal(rig_appends_wait(&rig, &all), OX_OK);

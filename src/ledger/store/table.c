@@ -84,7 +84,8 @@ static void table_job_done(struct ox_op *op)
     ox_free(j);
 }
 
-static struct table_job *table_job_new(struct ox_loop *loop, struct ox_table *t, struct ox_op *op, enum ox_err (*work)(struct table_job *))
+static struct table_job *table_job_new(struct ox_loop *loop, struct ox_table *t, struct ox_op *op,
+                                       enum ox_err (*work)(struct table_job *))
 {
     struct table_job *j = ox_malloc(sizeof *j);
     ox_op_begin(op);
@@ -133,7 +134,8 @@ static void table_open_done(struct ox_op *op)
     table_job_done(op);
 }
 
-void ox_table_open(struct ox_loop *loop, struct ox_op *op, struct ox_table_source source, const char *dir, struct ox_table **ret)
+void ox_table_open(struct ox_loop *loop, struct ox_op *op, struct ox_table_source source, const char *dir,
+                   struct ox_table **ret)
 {
     struct ox_table *t = ox_malloc(sizeof *t);
     t->loop = loop;
@@ -410,7 +412,8 @@ static uint64_t table_items_bytes(const struct ox_run *run, const struct ox_item
 }
 
 // What is left of an extent on one side of a cut. Its bytes are its share by entries: the old index is not at hand.
-static enum ox_err table_extent_rest(struct table_commit *c, int64_t id, const struct ox_table_extent *old, int64_t first, int64_t last)
+static enum ox_err table_extent_rest(struct table_commit *c, int64_t id, const struct ox_table_extent *old,
+                                     int64_t first, int64_t last)
 {
     if (first > last)
         return OX_OK;
@@ -423,7 +426,8 @@ static enum ox_err table_extent_rest(struct table_commit *c, int64_t id, const s
 }
 
 // Takes a run's entries out of an older extent that overlaps it; what is left on either side stays.
-static enum ox_err table_extent_cut(struct table_commit *c, const struct ox_run *run, const struct ox_item *items, const struct ox_table_extent *old)
+static enum ox_err table_extent_cut(struct table_commit *c, const struct ox_run *run, const struct ox_item *items,
+                                    const struct ox_table_extent *old)
 {
     int64_t from = OX_MAX(old->first, run->first), to = OX_MIN(old->last, run->first + run->count - 1);
     uint64_t bytes = table_items_bytes(run, items, from, to);
@@ -438,7 +442,8 @@ static enum ox_err table_extent_cut(struct table_commit *c, const struct ox_run 
 }
 
 // A run becomes an extent, unless its ledger is gone.
-static enum ox_err table_run_add(struct table_commit *c, const struct ox_run *run, const struct ox_item *items, struct ox_table_segment *segment)
+static enum ox_err table_run_add(struct table_commit *c, const struct ox_run *run, const struct ox_item *items,
+                                 struct ox_table_segment *segment)
 {
     struct ox_buf v;
     struct table_key key = table_key1('L', (uint64_t)run->ledger);
@@ -454,7 +459,8 @@ static enum ox_err table_run_add(struct table_commit *c, const struct ox_run *ru
     }
     if (err != OX_OK && err != OX_E_NO_ENTRY)
         return err;
-    struct ox_table_extent x = {.first = run->first, .last = last, .segment = c->changes->segment->number, .bytes = run->bytes, .pos = run->first_item};
+    struct ox_table_extent x = {
+        .first = run->first, .last = last, .segment = c->changes->segment->number, .bytes = run->bytes, .pos = run->first_item};
     segment->live += run->bytes;
     segment->live_entries += run->count;
     return table_extent_put(c->kv, run->ledger, &x);
@@ -622,7 +628,8 @@ static enum ox_err table_list_work(struct table_job *j)
     return table_reading(j, table_list_read);
 }
 
-void ox_table_list(struct ox_table *t, struct ox_op *op, int64_t after, size_t max, struct ox_table_row **ret_rows, size_t *ret_count)
+void ox_table_list(struct ox_table *t, struct ox_op *op, int64_t after, size_t max, struct ox_table_row **ret_rows,
+                   size_t *ret_count)
 {
     struct table_job *j = table_job_new(t->loop, t, op, table_list_work);
     *ret_rows = NULL;

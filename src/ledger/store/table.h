@@ -45,7 +45,7 @@ struct ox_table_meta {
 struct ox_table_segment {
     uint64_t number, file_bytes;
     uint64_t live, live_entries; // payload bytes and entries that extents name; bytes are for choosing what to compact, entries are exact
-    uint32_t used, items, runs;        // used: where the footer is
+    uint32_t used, items, runs; // used: where the footer is
 };
 // A ledger's row, or a change of it.
 struct ox_table_row {
@@ -91,7 +91,8 @@ struct ox_table_changes {
 
 // Results may be filled even on an error (the process died behind the job): the caller frees them in either case.
 // Opens the table of a directory. Errors: those of the source, CORRUPT.
-void ox_table_open(struct ox_loop *loop, struct ox_op *op, struct ox_table_source source, const char *dir, struct ox_table **ret);
+void ox_table_open(struct ox_loop *loop, struct ox_op *op, struct ox_table_source source, const char *dir,
+                   struct ox_table **ret);
 // Loads all but ledgers and extents. Errors: CORRUPT, IO.
 void ox_table_load(struct ox_table *t, struct ox_op *op, struct ox_table_image *ret);
 // Makes changes; durable on success. Errors: METADATA_FULL, IO, CORRUPT: nothing has changed.
@@ -101,7 +102,8 @@ void ox_table_find(struct ox_table *t, struct ox_op *op, int64_t id, struct ox_t
 // The extent that holds an entry, else the ledger's first one behind it. Errors: NO_ENTRY, CORRUPT, IO.
 void ox_table_extent(struct ox_table *t, struct ox_op *op, int64_t id, int64_t entry, struct ox_table_extent *ret);
 // At most max rows with ids above `after`, sorted; *ret_rows is the caller's to free, each row to be finished.
-void ox_table_list(struct ox_table *t, struct ox_op *op, int64_t after, size_t max, struct ox_table_row **ret_rows, size_t *ret_count);
+void ox_table_list(struct ox_table *t, struct ox_op *op, int64_t after, size_t max, struct ox_table_row **ret_rows,
+                   size_t *ret_count);
 // Closes and frees; op finishes when the files are closed.
 void ox_table_close(struct ox_table *t, struct ox_op *op);
 

@@ -22,22 +22,16 @@ static struct lmdb_kv *lmdb_of(struct ox_table_kv *kv)
 static enum ox_err lmdb_err(int rc)
 {
     switch (rc) {
-    case 0:
-        return OX_OK;
-    case MDB_NOTFOUND:
-        return OX_E_NOT_FOUND;
+    case 0: return OX_OK;
+    case MDB_NOTFOUND: return OX_E_NOT_FOUND;
     case MDB_MAP_FULL:
-    case MDB_TXN_FULL:
-        return OX_E_METADATA_FULL;
+    case MDB_TXN_FULL: return OX_E_METADATA_FULL;
     case MDB_CORRUPTED:
     case MDB_PAGE_NOTFOUND:
     case MDB_INVALID:
-    case MDB_PANIC:
-        return OX_E_CORRUPT;
-    case MDB_VERSION_MISMATCH:
-        return OX_E_UNSUPPORTED;
-    default:
-        return rc > 0 ? ox_err_from_errno(rc) : OX_E_IO;
+    case MDB_PANIC: return OX_E_CORRUPT;
+    case MDB_VERSION_MISMATCH: return OX_E_UNSUPPORTED;
+    default: return rc > 0 ? ox_err_from_errno(rc) : OX_E_IO;
     }
 }
 
@@ -142,7 +136,8 @@ static enum ox_err lmdb_open(void *ctx, const char *dir, struct ox_table_kv **re
 {
     (void)ctx;
     struct lmdb_kv *l = ox_malloc(sizeof *l);
-    OX_CLEANUP(ox_free_ptr) char *path = ox_asprintf("%s/table.mdb", dir);
+    OX_CLEANUP(ox_free_ptr)
+    char *path = ox_asprintf("%s/table.mdb", dir);
     l->kv.body = &lmdb_body;
     int rc = lmdb_open_env(l, path);
     if (rc != 0) {
