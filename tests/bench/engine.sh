@@ -20,15 +20,17 @@ engine_rate() { # bytes depth
 }
 median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
-printf '%10s %10s %10s %7s\n' bytes fio/s engine/s ratio
+# One append at a time has two hand-overs between threads in each cycle; with a second one waiting the journal goes on at once.
+printf '%10s %10s %12s %7s %12s %7s\n' bytes fio/s one/s ratio two/s ratio
 for bytes in 4096 16384 65536 262144 1048576; do
-    : > "$work/f"; : > "$work/e"
+    : > "$work/f"; : > "$work/e1"; : > "$work/e2"
     for round in $(seq "$rounds"); do
         fio_rate "$bytes" >> "$work/f"
-        engine_rate "$bytes" 1 >> "$work/e"
+        engine_rate "$bytes" 1 >> "$work/e1"
+        engine_rate "$bytes" 2 >> "$work/e2"
     done
-    f=$(median < "$work/f"); e=$(median < "$work/e")
-    awk -v b="$bytes" -v f="$f" -v e="$e" 'BEGIN { printf "%10d %10d %10d %6.0f%%\n", b, f, e, 100 * e / f }'
+    awk -v b="$bytes" -v f="$(median < "$work/f")" -v e1="$(median < "$work/e1")" -v e2="$(median < "$work/e2")" \
+        'BEGIN { printf "%10d %10d %12d %6.0f%% %12d %6.0f%%\n", b, f, e1, 100 * e1 / f, e2, 100 * e2 / f }'
 done
 for depth in 8 64 512; do
     printf '1 KiB entries, depth %4d: %s appends/s\n' "$depth" "$(engine_rate 1184 "$depth")"
