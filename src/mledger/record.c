@@ -142,11 +142,6 @@ struct ox_record_ledger ox_record_get(const struct ox_record *r, size_t i)
     return ret;
 }
 
-bool ox_record_has(const struct ox_record *r, int64_t id)
-{
-    return record_find(r, id) != NULL;
-}
-
 bool ox_record_terminated(const struct ox_record *r, struct ox_pos *ret)
 {
     if (!r->info->terminated_position)

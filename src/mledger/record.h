@@ -44,8 +44,6 @@ void ox_record_copy(struct ox_record *to, const struct ox_record *from);
 size_t ox_record_count(const struct ox_record *r);
 // The ledger at an index (asserted).
 struct ox_record_ledger ox_record_get(const struct ox_record *r, size_t i);
-// True if a ledger is in it.
-bool ox_record_has(const struct ox_record *r, int64_t id);
 // True if the log was terminated; *ret its last position.
 bool ox_record_terminated(const struct ox_record *r, struct ox_pos *ret);
 // True while the record holds something that Pulsar 4.0.7 would misread: another place, a physical id, a truncated ledger.
