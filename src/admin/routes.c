@@ -108,7 +108,8 @@ unsigned admin_status(enum ox_err err)
     case OX_E_NO_PLACE: return MHD_HTTP_NOT_FOUND;
     case OX_E_EXISTS:
     case OX_E_LEDGER_EXISTS:
-    case OX_E_BAD_VERSION: return MHD_HTTP_CONFLICT;
+    case OX_E_BAD_VERSION:
+    case OX_E_CONFLICT: return MHD_HTTP_CONFLICT;
     case OX_E_BUSY:
     case OX_E_INVALID_TOPIC_NAME:
     case OX_E_CONSUMER_BUSY:
@@ -126,6 +127,9 @@ unsigned admin_status(enum ox_err err)
     case OX_E_TOPIC_FENCED:
     case OX_E_SHUTDOWN:
     case OX_E_PLACE_FAILED:
+    case OX_E_PLACE_CLOSED:
+    case OX_E_PLACE_CHANGED:
+    case OX_E_PLACE_BLOCKED:
     case OX_E_NO_SPACE:
     case OX_E_METADATA_FULL:
     case OX_E_LIMIT:

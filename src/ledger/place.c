@@ -9,6 +9,24 @@ void ox_ledger_info_fini(struct ox_ledger_info *info)
     ox_kv_fini(&info->custom);
 }
 
+void ox_place_init(struct ox_place *p)
+{
+    ox_list_init(&p->handles);
+}
+
+void ox_ledger_attach(struct ox_ledger *l, struct ox_place *p, bool writer)
+{
+    l->place = p;
+    l->writer = writer;
+    ox_list_push_back(&p->handles, &l->link);
+}
+
+void ox_ledger_detach(struct ox_ledger *l)
+{
+    ox_list_remove(&l->place->handles, &l->link);
+    ox_ledger_info_fini(&l->info);
+}
+
 uint64_t ox_append_bytes(const struct ox_append *a)
 {
     uint64_t bytes = 0;

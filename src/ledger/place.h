@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/kv.h"
+#include "base/list.h"
 #include "base/pos.h"
 #include "io/loop.h"
 
@@ -132,6 +133,7 @@ struct ox_place {
     char *name;                       // read-only: as registered ("default")
     char *uri;                        // read-only: metadata service URI ("embedded:data/store")
     char identity[OX_IDENTITY_BYTES]; // read-only
+    struct ox_list handles;           // private: struct ox_ledger, open handles, in order of opening
 };
 
 // A handle on a ledger, for one writer or reader; bodies embed it first.
@@ -139,7 +141,13 @@ struct ox_ledger {
     struct ox_place *place;     // read-only
     struct ox_ledger_info info; // read-only; last_entry and length follow confirmed appends in this process
     bool writer;                // read-only: made by create
+    struct ox_link link;        // private: in place->handles
 };
+
+// For bodies: a place's shared part before it is handed out; a handle of it; the end of one.
+void ox_place_init(struct ox_place *p);
+void ox_ledger_attach(struct ox_ledger *l, struct ox_place *p, bool writer);
+void ox_ledger_detach(struct ox_ledger *l);
 
 // Makes a ledger of a chosen id with custom metadata (copied). Durable when op finishes.
 void ox_ledger_create(struct ox_place *p, struct ox_ledger_create *op, int64_t id, const struct ox_kv *custom);

@@ -120,8 +120,8 @@ static void cursor_pack_properties(const struct ox_cursor *c, Mldata__ManagedCur
     if (where.id < 0)
         return;
     if (f->settings.stamps) {
-        cursor_add_property(info, arena, CURSOR_STAMP, ox_router_place(f->router, where.place)->name);
-        cursor_add_property(info, arena, CURSOR_STAMP_INTERNAL, ox_router_place(f->router, where.place)->name);
+        cursor_add_property(info, arena, CURSOR_STAMP, ox_router_name(f->router, where.place));
+        cursor_add_property(info, arena, CURSOR_STAMP_INTERNAL, ox_router_name(f->router, where.place));
     }
     if (where.physical != where.id) {
         char number[24];

@@ -27,7 +27,7 @@ static ox_step opening_last_lost(struct ox_seq *s)
     struct ox_mledger *ml = o->ml;
     bool counted = o->last->entries > 0;
     ox_error(ml->factory->log, "mledger.open.last_lost", "log=%s ledger=%lld place=%s entries=%lld", ml->name,
-             (long long)o->last->where.id, ox_router_place(ml->factory->router, o->last->where.place)->name,
+             (long long)o->last->where.id, ox_router_name(ml->factory->router, o->last->where.place),
              (long long)o->last->entries);
     ml->factory->lost_ledgers.value++;
     if (!counted && !ml->factory->settings.skip_unrecoverable) {

@@ -27,6 +27,8 @@ ox_step opening_places(struct ox_seq *s)
 {
     struct ml_opening *o = opening_of(s);
     struct ox_ml_factory *f = opening_factory(o);
+    while (f->places_known < f->router->count && !ox_router_place(f->router, f->places_known))
+        f->places_known++; // not open here: whoever opens it checks it
     if (f->places_known >= f->router->count)
         return OX_GOTO(s, opening_node);
     o->place = f->places_known;

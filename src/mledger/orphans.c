@@ -66,6 +66,8 @@ void ox_ml_orphans_sweep(struct ox_ml_factory *f, struct ox_op *op)
 static ox_step sweep_place(struct ox_seq *s)
 {
     struct sweep *w = sweep_of(s);
+    while (w->place < w->factory->router->count && !ox_router_place(w->factory->router, w->place))
+        w->place++; // not open here
     if (w->place >= w->factory->router->count)
         return OX_FINISH(s, OX_OK);
     ox_seq_bind(s, &w->next.op, "mledger.sweep.bound");

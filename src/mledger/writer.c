@@ -30,7 +30,7 @@ void ml_edit_append(struct ox_mledger *ml, struct ox_record *draft, struct ox_lo
 {
     ox_record_append_open(draft, where.id);
     if (ml->factory->settings.stamps)
-        ox_record_stamp(draft, where, ox_router_place(ml->factory->router, where.place)->name);
+        ox_record_stamp(draft, where, ox_router_name(ml->factory->router, where.place));
 }
 
 void ml_edit_index(struct ox_mledger *ml, struct ox_record *draft)
@@ -96,7 +96,7 @@ static ox_step writer_next(struct ox_seq *s)
         return writer_tell(s, OX_E_FENCED);
     ox_record_copy(w->draft, impl->record);
     w->edit->apply(w->edit, w->draft);
-    w->value = ox_record_encode(w->draft, f->settings.guarded_records, ox_router_place(f->router, 0)->name);
+    w->value = ox_record_encode(w->draft, f->settings.guarded_records, ox_router_name(f->router, 0));
     return OX_GOTO(s, writer_put);
 }
 

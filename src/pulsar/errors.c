@@ -34,6 +34,9 @@ Oxpb__ServerError server_error(enum ox_err err)
     case OX_E_LEDGER_EXISTS:
     case OX_E_IDENTITY_MISMATCH:
     case OX_E_PLACE_FAILED:
+    case OX_E_PLACE_CLOSED:
+    case OX_E_PLACE_CHANGED:
+    case OX_E_PLACE_BLOCKED:
     case OX_E_NO_PLACE: return OXPB__SERVER_ERROR__PersistenceError;
     case OX_E_UNKNOWN_OUTCOME:
     case OX_E_NOT_FOUND:
@@ -55,6 +58,7 @@ Oxpb__ServerError server_error(enum ox_err err)
     case OX_E_PRODUCER_BUSY: return OXPB__SERVER_ERROR__ProducerBusy;
     case OX_E_PRODUCER_FENCED: return OXPB__SERVER_ERROR__ProducerFenced;
     case OX_E_OK:
+    case OX_E_CONFLICT:
     case OX_E_PRODUCER_NOT_FOUND:
     case OX_ERR_COUNT: return OXPB__SERVER_ERROR__UnknownError;
     }

@@ -82,8 +82,7 @@ void ledgers_confirmed(struct sledger *sl, int64_t entry, uint64_t length)
 static struct handle *handle_new(struct sledger *sl, bool writer)
 {
     struct handle *h = ox_malloc(sizeof *h);
-    h->base.place = &sl->store->place;
-    h->base.writer = writer;
+    ox_ledger_attach(&h->base, &sl->store->place, writer);
     h->base.info = (struct ox_ledger_info){.id = sl->id, .state = sl->state, .last_entry = sl->last, .length = sl->length};
     ox_kv_copy(&h->base.info.custom, &sl->custom);
     h->sl = sl;
@@ -103,7 +102,7 @@ static void handle_free(struct handle *h)
     ox_list_remove(&sl->handles, &h->link);
     if (sl->writer == h)
         sl->writer = NULL;
-    ox_ledger_info_fini(&h->base.info);
+    ox_ledger_detach(&h->base);
     ox_free(h);
     sledger_unref(sl);
 }

@@ -73,6 +73,7 @@ struct store *store_new(struct ox_loop *loop, struct ox_fs *fs, const struct ox_
     s->place = (struct ox_place){
         .body = &store_body, .loop = loop, .name = ox_strdup(config->name), .uri = ox_asprintf("embedded:%s", config->dir)};
     s->cfg.dir = s->dir;
+    ox_place_init(&s->place);
     s->cfg.name = s->place.name;
     ox_list_init(&s->tails);
     ox_list_init(&s->id_waiters);

@@ -196,7 +196,7 @@ static void sim_handle_free(struct sim_handle *h)
         h->kept->writer = NULL;
     h->kept->refs--;
     store_ledger_unref(h->kept);
-    ox_ledger_info_fini(&h->ledger.info);
+    ox_ledger_detach(&h->ledger);
     ox_free(h);
     p->handles--;
 }
@@ -295,11 +295,10 @@ static void sim_call_start(struct sim_call *c, enum ox_sim_place_call call, int6
 static struct ox_ledger *sim_handle_new(struct sim_place *p, struct store_ledger *l, bool writer)
 {
     struct sim_handle *h = ox_malloc(sizeof *h);
-    h->ledger.place = &p->place;
+    ox_ledger_attach(&h->ledger, &p->place, writer);
     h->ledger.info = l->info;
     h->ledger.info.custom = (struct ox_kv){0};
     ox_kv_copy(&h->ledger.info.custom, &l->info.custom);
-    h->ledger.writer = writer;
     h->kept = l;
     h->fences = l->fences;
     l->refs++;
@@ -554,6 +553,7 @@ struct ox_place *ox_sim_place_new(struct ox_loop *loop, struct ox_sim_store *sto
                                   struct ox_sim_place_faults *faults)
 {
     struct sim_place *p = ox_malloc(sizeof *p);
+    ox_place_init(&p->place);
     p->place.body = &sim_place_body;
     p->place.loop = loop;
     p->place.name = ox_strdup(name);
