@@ -13,18 +13,10 @@ struct ox_slab *ox_slab_new(size_t size)
     return slab;
 }
 
-struct ox_slab *ox_slab_ref(struct ox_slab *slab)
+void ox_slab_free(struct ox_slab *slab)
 {
-    OX_ASSERT(slab->refs > 0 && slab->refs < UINT32_MAX);
-    slab->refs++;
-    return slab;
-}
-
-void ox_slab_unref(struct ox_slab *slab)
-{
-    OX_ASSERT(slab->refs > 0);
-    if (--slab->refs == 0)
-        ox_free(slab);
+    OX_ASSERT(slab->refs == 0);
+    ox_free(slab);
 }
 
 struct ox_buf ox_buf_new(size_t len, uint8_t **ret_data)
@@ -42,20 +34,6 @@ struct ox_buf ox_buf_copy(const void *data, size_t len)
     struct ox_buf buf = ox_buf_new(len, &to);
     memcpy(to, data, len);
     return buf;
-}
-
-struct ox_buf ox_buf_ref(struct ox_buf buf)
-{
-    if (buf.slab)
-        ox_slab_ref(buf.slab);
-    return buf;
-}
-
-void ox_buf_unref(struct ox_buf *buf)
-{
-    if (buf->slab)
-        ox_slab_unref(buf->slab);
-    *buf = ox_buf_empty();
 }
 
 struct ox_buf ox_buf_sub(struct ox_buf buf, size_t from, size_t len)
@@ -78,15 +56,6 @@ struct ox_buf ox_buf_compact(struct ox_buf give_buf)
     struct ox_buf copy = ox_buf_copy(give_buf.data, give_buf.len);
     ox_buf_unref(&give_buf);
     return copy;
-}
-
-bool ox_buf_extend(struct ox_buf *last, struct ox_buf next)
-{
-    if (last->slab == NULL || last->slab != next.slab || last->data + last->len != next.data)
-        return false;
-    last->len += next.len;
-    ox_slab_unref(next.slab);
-    return true;
 }
 
 struct ox_buf ox_buf_join(const struct ox_buf *parts, size_t n)

@@ -41,10 +41,30 @@ static void test_crc32c_fast_and_portable_agree_at_every_split(void **state)
         for (size_t from = 0; from < 3; from++) {
             uint32_t whole = ox_crc32c_portable(0, bytes + from, lens[i]);
             assert_int_equal(ox_crc32c(0, bytes + from, lens[i]), whole);
+            assert_int_equal(ox_crc32c(0x5eed, bytes + from, lens[i]), ox_crc32c_portable(0x5eed, bytes + from, lens[i]));
             size_t half = lens[i] / 2;
             uint32_t two = ox_crc32c(ox_crc32c(0, bytes + from, half), bytes + from + half, lens[i] - half);
             assert_int_equal(two, whole);
         }
+    free(bytes);
+}
+
+static void test_crc32c_agrees_at_every_length(void **state)
+{
+    (void)state;
+    enum { LEN = 1400 };
+    struct ox_random random;
+    ox_random_seed(&random, 3);
+    uint8_t *bytes = malloc(LEN);
+    assert_non_null(bytes);
+    for (size_t i = 0; i < LEN; i++)
+        bytes[i] = (uint8_t)ox_random_next(&random);
+    for (size_t len = 0; len <= LEN; len++) {
+        // at the end of the allocation: a read beyond it is a sanitizer's finding
+        uint32_t plain = ox_crc32c_portable(1, bytes + LEN - len, len);
+        assert_int_equal(ox_crc32c(1, bytes + LEN - len, len), plain);
+        assert_int_equal(ox_crc32c_join(plain, 0x1234567, len), ox_crc32c_join_portable(plain, 0x1234567, len));
+    }
     free(bytes);
 }
 
@@ -81,6 +101,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_crc32c_known_vectors),
         cmocka_unit_test(test_crc32c_fast_and_portable_agree_at_every_split),
+        cmocka_unit_test(test_crc32c_agrees_at_every_length),
         cmocka_unit_test(test_crc32c_joined_is_that_of_both),
         cmocka_unit_test(test_crc32_is_zlibs),
     };

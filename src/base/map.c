@@ -9,6 +9,7 @@
         else                           \
             HASH_JEN(key, len, value); \
     } while (0)
+#define HASH_KEYCMP(a, b, len) map_differ(a, b, len)
 #define uthash_malloc(n) ox_malloc_raw(n)
 #define uthash_free(p, n) ox_free(p)
 #include "base/map.h"
@@ -17,7 +18,17 @@
 
 #include "base/assert.h"
 
-static unsigned map_mix(const void *key)
+static inline int map_differ(const void *a, const void *b, size_t len)
+{
+    uint64_t x, y;
+    if (len != sizeof x)
+        return memcmp(a, b, len);
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return x != y;
+}
+
+static inline unsigned map_mix(const void *key)
 {
     uint64_t x;
     memcpy(&x, key, sizeof x);
@@ -60,7 +71,9 @@ struct ox_map_node *ox_map_find_str(const struct ox_map *map, const char *key)
 
 struct ox_map_node *ox_map_find_u64(const struct ox_map *map, uint64_t key)
 {
-    return ox_map_find(map, &key, sizeof key);
+    struct ox_map_node *node = NULL;
+    HASH_FIND(hh, map->head, &key, (unsigned)sizeof key, node);
+    return node;
 }
 
 void ox_map_remove(struct ox_map *map, struct ox_map_node *node)

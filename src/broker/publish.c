@@ -14,11 +14,20 @@
 
 static void publish_done(struct ox_op *op);
 
+// From the pool, the one that was used last first, or a new one; its operation stays bound.
+static struct publish *publish_take(struct ox_shard *sh)
+{
+    struct ox_link *l = ox_list_pop_front(&sh->free_publishes);
+    if (l)
+        return CONTAINER_OF(l, struct publish, link);
+    struct publish *pub = ox_malloc(sizeof *pub);
+    ox_op_init(&pub->append.op, sh->loop, publish_done, "topic.append");
+    return pub;
+}
+
 static struct publish *publish_new(struct ox_producer *p, const struct ox_send *send)
 {
-    struct ox_shard *sh = p->topic->shard;
-    struct ox_link *l = ox_list_pop_front(&sh->free_publishes);
-    struct publish *pub = l ? CONTAINER_OF(l, struct publish, link) : ox_malloc(sizeof *pub);
+    struct publish *pub = publish_take(p->topic->shard);
     pub->topic = p->topic;
     pub->producer = p;
     pub->receipt = (struct ox_receipt){
@@ -26,12 +35,19 @@ static struct publish *publish_new(struct ox_producer *p, const struct ox_send *
     pub->messages = send->messages;
     pub->bytes = 0;
     pub->over = false;
-    pub->link = (struct ox_link){0};
     ox_topic_hold(pub->topic);
-    ox_op_init(&pub->append.op, sh->loop, publish_done, "topic.append");
     ox_list_push_back(&p->publishes, &pub->link);
     p->inflight++;
     return pub;
+}
+
+// Gives a hold back, which for a send is hardly ever the last.
+static void publish_let_go(struct ox_topic *t)
+{
+    if (t->holds > 1)
+        t->holds--;
+    else
+        ox_topic_put(t);
 }
 
 static void publish_free(struct publish *pub)
@@ -39,10 +55,10 @@ static void publish_free(struct publish *pub)
     struct ox_topic *t = pub->topic;
     struct ox_shard *sh = t->shard;
     if (sh->free_publishes.count < POOL_MAX)
-        ox_list_push_back(&sh->free_publishes, &pub->link);
+        ox_list_push_front(&sh->free_publishes, &pub->link);
     else
         ox_free(pub);
-    ox_topic_put(t);
+    publish_let_go(t);
 }
 
 void publish_pool_free(struct ox_shard *sh)
@@ -190,7 +206,7 @@ static void publish_done(struct ox_op *op)
     if (!ox_list_empty(&t->drain_waiters))
         producers_drained(t);
     topic_quieter(t);
-    ox_topic_put(t);
+    publish_let_go(t);
 }
 
 // ---- sending

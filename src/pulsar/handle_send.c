@@ -7,10 +7,9 @@
 static enum ox_err send_check(const struct ox_producer *p, struct ox_buf body, struct ox_send *ret)
 {
     struct ox_message_view view;
-    struct ox_message_meta meta;
     enum ox_err err = ox_message_parse(body, true, &view);
     if (!err)
-        err = ox_message_meta_scan(view.metadata.data, view.metadata.len, &meta);
+        err = ox_message_meta_count(view.metadata.data, view.metadata.len, &ret->messages);
     if (err)
         return err;
     ret->entry = view.entry;
@@ -19,7 +18,6 @@ static enum ox_err send_check(const struct ox_producer *p, struct ox_buf body, s
     ret->crc_known = view.has_checksum;
     if (p->resending && !view.has_checksum)
         ret->crc = ox_crc32c(0, view.plain.data, view.plain.len);
-    ret->messages = (uint32_t)meta.num_messages;
     return OX_OK;
 }
 
@@ -29,7 +27,7 @@ enum ox_err handle_send(struct session *s, struct ox_buf sub, struct ox_buf body
     enum ox_err err = ox_command_send_decode(sub, &c);
     if (err || body.len == 0)
         return err ? err : OX_E_MALFORMED;
-    struct session_producer *sp = session_find_producer(s, c.producer_id);
+    struct session_producer *sp = session_find_sender(s, c.producer_id);
     if (!sp || !sp->producer)
         return session_unknown_producer(s, c.producer_id);
     struct ox_send send = {.sequence_id = c.sequence_id, .highest_sequence_id = c.has_highest ? c.highest_sequence_id : 0};

@@ -35,8 +35,9 @@ struct session {
     struct ox_link link; // in server->sessions or server->closing
     struct ox_frame_reader reader;
     struct ox_encoder encoder;
-    struct ox_map producers; // struct session_producer by id
-    struct ox_map consumers; // struct session_consumer by id
+    struct ox_map producers;         // struct session_producer by id
+    struct session_producer *sender; // the one that sent last, or NULL
+    struct ox_map consumers;         // struct session_consumer by id
     char peer[64];
     char *client_version;
     int32_t protocol_version; // the smaller of both
@@ -164,6 +165,8 @@ enum ox_err session_dispatch(struct session *s, struct ox_buf frame) OX_CHECKED;
 // ---- producers and consumers (session_clients.c)
 
 struct session_producer *session_find_producer(struct session *s, uint64_t id);
+// Likewise for a send: most come from the producer that sent before.
+struct session_producer *session_find_sender(struct session *s, uint64_t id);
 struct session_consumer *session_find_consumer(struct session *s, uint64_t id);
 // The open consumer of an id, or NULL.
 struct ox_consumer *session_open_consumer(struct session *s, uint64_t id);

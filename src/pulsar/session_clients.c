@@ -12,6 +12,13 @@ struct session_producer *session_find_producer(struct session *s, uint64_t id)
     return n ? PRODUCER_OF(n) : NULL;
 }
 
+struct session_producer *session_find_sender(struct session *s, uint64_t id)
+{
+    if (!s->sender || s->sender->id != id)
+        s->sender = session_find_producer(s, id);
+    return s->sender;
+}
+
 struct session_consumer *session_find_consumer(struct session *s, uint64_t id)
 {
     struct ox_map_node *n = ox_map_find_u64(&s->consumers, id);
@@ -53,6 +60,8 @@ static void producer_unblock(struct session_producer *sp)
 
 void session_drop_producer(struct session_producer *sp)
 {
+    if (sp->session->sender == sp)
+        sp->session->sender = NULL;
     ox_map_remove(&sp->session->producers, &sp->node);
     ox_free(sp);
 }
@@ -129,9 +138,7 @@ static void producer_receipt(struct ox_producer *p, const struct ox_receipt *r)
         producer_send_failed(sp, r);
         return;
     }
-    struct ox_message_id id = OX_MESSAGE_ID_NONE;
-    id.ledger = r->pos.ledger;
-    id.entry = r->pos.entry;
+    struct ox_message_id id = {.ledger = r->pos.ledger, .entry = r->pos.entry, .partition = -1, .batch_index = -1};
     session_write(s, ox_encode_send_receipt(&s->encoder, sp->id, r->sequence_id, r->highest_sequence_id, &id));
 }
 

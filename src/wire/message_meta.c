@@ -8,8 +8,8 @@
 enum scan_kind {
     SCAN_SKIP,       // any wire type: not a field of the protocol
     SCAN_SKIP_BYTES, // known, its value is not needed
+    SCAN_SPAN,       // up to here bytes, numbers from here on
     SCAN_SKIP_VARINT,
-    SCAN_SPAN,
     SCAN_U64, // 64 bits, signed ones too
     SCAN_U32, // 32 bits, signed ones too
     SCAN_BOOL,
@@ -22,10 +22,14 @@ struct scan_row {
 
 #define SCAN_ROWS_MAX 32
 
+static inline bool scan_fits(enum scan_kind kind, uint32_t wire_type)
+{
+    return kind == SCAN_SKIP || wire_type == (kind <= SCAN_SPAN ? 2u : 0u);
+}
+
 static bool scan_value(const struct scan_row *row, const struct ox_pb_field *f, void *target)
 {
-    bool is_bytes = row->kind == SCAN_SPAN || row->kind == SCAN_SKIP_BYTES;
-    if (row->kind != SCAN_SKIP && f->wire_type != (is_bytes ? 2u : 0u))
+    if (!scan_fits(row->kind, f->wire_type))
         return false;
     void *at = (char *)target + row->offset;
     uint32_t low = (uint32_t)f->value;
@@ -48,7 +52,7 @@ static bool scan(const struct scan_row *rows, const uint8_t *p, size_t len, void
     struct ox_pb_field f;
     uint32_t seen = 0;
     int more;
-    while ((more = ox_pb_next(&p, end, &f)) > 0) {
+    while ((more = ox_pb_step(&p, end, &f)) > 0) {
         if (f.number >= SCAN_ROWS_MAX)
             continue;
         if (!scan_value(&rows[f.number], &f, target))
@@ -94,12 +98,14 @@ static const struct scan_row meta_rows[SCAN_ROWS_MAX] = {
     [30] = META_ROW(BOOL, is_null_key),
 };
 
+#define META_REQUIRED (1u << 1 | 1u << 2 | 1u << 3)
+
 enum ox_err ox_message_meta_scan(const void *metadata, size_t len, struct ox_message_meta *ret)
 {
     struct ox_message_meta m = {.num_messages = 1};
     uint32_t seen;
-    const uint32_t required = 1u << 1 | 1u << 2 | 1u << 3;
-    if (!scan(meta_rows, (const uint8_t *)metadata, len, &m, &seen) || (seen & required) != required || m.num_messages < 1)
+    if (!scan(meta_rows, (const uint8_t *)metadata, len, &m, &seen) || (seen & META_REQUIRED) != META_REQUIRED ||
+        m.num_messages < 1)
         return OX_E_MALFORMED;
     m.has_num_messages = seen & 1u << 11;
     m.is_encrypted = seen & 1u << 13;
@@ -109,6 +115,27 @@ enum ox_err ox_message_meta_scan(const void *metadata, size_t len, struct ox_mes
     m.has_highest = seen & 1u << 24;
     m.is_chunk = m.num_chunks > 1;
     *ret = m;
+    return OX_OK;
+}
+
+enum ox_err ox_message_meta_count(const void *metadata, size_t len, uint32_t *ret_messages)
+{
+    const uint8_t *p = (const uint8_t *)metadata, *end = ox_bytes_end(p, len);
+    struct ox_pb_field f;
+    uint32_t seen = 0, messages = 1;
+    int more;
+    while ((more = ox_pb_step(&p, end, &f)) > 0) {
+        if (f.number >= SCAN_ROWS_MAX)
+            continue;
+        if (!scan_fits(meta_rows[f.number].kind, f.wire_type))
+            return OX_E_MALFORMED;
+        if (f.number == 11)
+            messages = (uint32_t)f.value;
+        seen |= 1u << f.number;
+    }
+    if (more < 0 || (seen & META_REQUIRED) != META_REQUIRED || messages < 1 || messages > INT32_MAX)
+        return OX_E_MALFORMED;
+    *ret_messages = messages;
     return OX_OK;
 }
 

@@ -42,6 +42,9 @@ struct ox_message_meta {
 // num_messages_in_batch below 1).
 enum ox_err ox_message_meta_scan(const void *metadata, size_t len, struct ox_message_meta *ret) OX_CHECKED;
 
+// Checks a MessageMetadata exactly as ox_message_meta_scan does and tells only num_messages: what a broker needs of each send. Errors: MALFORMED.
+enum ox_err ox_message_meta_count(const void *metadata, size_t len, uint32_t *ret_messages) OX_CHECKED;
+
 // The last sequence id of the entry: highest_sequence_id if told and not below, else sequence_id.
 uint64_t ox_message_meta_last_sequence(const struct ox_message_meta *m);
 

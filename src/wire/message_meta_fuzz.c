@@ -13,6 +13,10 @@ static void fuzz_scan(const uint8_t *data, size_t size)
     struct ox_arena arena;
     Oxpb__MessageMetadata *pb;
     ox_arena_init(&arena, 1 << 22);
+    uint32_t messages;
+    bool counted = ox_message_meta_count(data, size, &messages) == OX_OK;
+    OX_ASSERT(counted == (ox_message_meta_scan(data, size, &m) == OX_OK) &&
+              (!counted || messages == (uint32_t)m.num_messages));
     bool is_read = ox_proto_unpack(&oxpb__message_metadata__descriptor, &arena, data, size, &pb) == OX_OK;
     if (ox_message_meta_scan(data, size, &m) == OX_OK && is_read) {
         OX_ASSERT(m.sequence_id == pb->sequence_id && m.publish_time_ms == pb->publish_time);

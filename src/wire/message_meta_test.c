@@ -53,6 +53,36 @@ static Oxpb__MessageMetadata full_metadata(void)
     return m;
 }
 
+// What the broker asks of each send and the whole scan judge alike.
+static bool count_agrees(struct ox_buf bytes)
+{
+    struct ox_message_meta m;
+    uint32_t messages = 77;
+    enum ox_err scanned = ox_message_meta_scan(bytes.data, bytes.len, &m);
+    enum ox_err counted = ox_message_meta_count(bytes.data, bytes.len, &messages);
+    return scanned == counted && messages == (counted == OX_OK ? (uint32_t)m.num_messages : 77);
+}
+
+static void test_meta_count_judges_as_the_scan_does(void **state)
+{
+    (void)state;
+    Oxpb__MessageMetadata full = full_metadata();
+    struct ox_buf bytes = ox_proto_pack(&full.base);
+    for (size_t len = 0; len <= bytes.len; len++) {
+        struct ox_buf cut = exact(bytes, len);
+        assert_true(count_agrees(cut));
+        ox_buf_unref(&cut);
+    }
+    for (size_t at = 0; at < bytes.len; at++) // every tag, length and value becomes another one
+        for (int bit = 0; bit < 8; bit++) {
+            struct ox_buf wrong = exact(bytes, bytes.len);
+            ((uint8_t *)(uintptr_t)wrong.data)[at] ^= (uint8_t)(1 << bit);
+            assert_true(count_agrees(wrong));
+            ox_buf_unref(&wrong);
+        }
+    ox_buf_unref(&bytes);
+}
+
 static void test_meta_scan_takes_every_field(void **state)
 {
     (void)state;
@@ -197,6 +227,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_meta_scan_takes_every_field),
+        cmocka_unit_test(test_meta_count_judges_as_the_scan_does),
         cmocka_unit_test(test_meta_scan_gives_defaults_for_absent_fields),
         cmocka_unit_test(test_meta_scan_refuses_damage),
         cmocka_unit_test(test_meta_scan_skips_fields_of_later_versions),

@@ -48,12 +48,10 @@ static bool view_has_magic(struct ox_buf buf, uint16_t magic)
     return buf.len >= 2 && ox_get_be16(buf.data) == magic;
 }
 
-// Reads the broker's part at the front of *rest, if there is one, and moves *rest behind it.
+// Reads the broker's part at the front of *rest and moves *rest behind it.
 static enum ox_err view_broker_entry(struct ox_buf *rest, struct ox_message_view *v)
 {
-    v->has_broker_entry = view_has_magic(*rest, OX_MAGIC_BROKER_ENTRY);
-    if (!v->has_broker_entry)
-        return OX_OK;
+    v->has_broker_entry = true;
     size_t len = rest->len < 6 ? SIZE_MAX : ox_get_be32(rest->data + 2);
     if (rest->len < 6 || len > rest->len - 6)
         return OX_E_MALFORMED;
@@ -65,6 +63,7 @@ static enum ox_err view_broker_entry(struct ox_buf *rest, struct ox_message_view
 static enum ox_err view_checksum(struct ox_buf *rest, bool verify, struct ox_message_view *v)
 {
     v->has_checksum = view_has_magic(*rest, OX_MAGIC_CHECKSUM);
+    v->checksum = 0;
     if (!v->has_checksum)
         return OX_OK;
     if (rest->len < OX_CHECKSUM_HEAD_BYTES)
@@ -76,9 +75,11 @@ static enum ox_err view_checksum(struct ox_buf *rest, bool verify, struct ox_mes
 
 enum ox_err ox_message_parse(struct ox_buf body, bool verify, struct ox_message_view *ret_view)
 {
-    struct ox_message_view v = {0};
+    struct ox_message_view v;
     struct ox_buf rest = body;
-    enum ox_err err = view_broker_entry(&rest, &v);
+    v.has_broker_entry = false;
+    v.broker_entry = (struct ox_broker_entry){0};
+    enum ox_err err = view_has_magic(rest, OX_MAGIC_BROKER_ENTRY) ? view_broker_entry(&rest, &v) : OX_OK;
     v.entry = rest;
     if (!err)
         err = view_checksum(&rest, verify, &v);

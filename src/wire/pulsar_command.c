@@ -6,8 +6,22 @@
 
 #define COMMAND_SEEN(number) (1u << (number))
 
+// As every client writes it: the type, then that type's message and nothing else. False: read it field by field.
+static bool command_is_plain(struct ox_buf command, uint32_t *ret_type, struct ox_buf *ret_sub)
+{
+    const uint8_t *p = command.data;
+    if (command.len < 4 || p[0] != (1 << 3) || p[1] < 2 || p[1] > 15 || p[2] != (p[1] << 3 | 2) ||
+        p[3] != command.len - 4 || p[3] >= 0x80)
+        return false;
+    *ret_type = p[1];
+    *ret_sub = (struct ox_buf){command.slab, p + 4, p[3]};
+    return true;
+}
+
 enum ox_err ox_command_peek(struct ox_buf command, uint32_t *ret_type, struct ox_buf *ret_sub)
 {
+    if (command_is_plain(command, ret_type, ret_sub))
+        return OX_OK;
     const uint8_t *p = command.data, *end = ox_bytes_end(p, command.len);
     uint64_t type = 0;
     struct ox_pb_field f, sub = {0};
@@ -75,7 +89,7 @@ enum ox_err ox_message_id_decode(const void *data, size_t len, struct ox_message
     uint32_t seen = 0;
     struct ox_pb_field f;
     int more;
-    while ((more = ox_pb_next(&p, end, &f)) > 0) {
+    while ((more = ox_pb_step(&p, end, &f)) > 0) {
         if (!message_id_field(&f, &id))
             return OX_E_MALFORMED;
         seen |= f.number < 3 ? COMMAND_SEEN(f.number) : 0;
@@ -103,45 +117,40 @@ size_t ox_message_id_ack_set(const struct ox_message_id *id, uint64_t *words, si
     return count;
 }
 
-static bool send_field(const struct ox_pb_field *f, struct ox_command_send *c)
-{
-    if (f->number == 9) {
-        c->has_message_id = true;
-        return f->wire_type == 2 && ox_message_id_decode(f->data, f->len, &c->message_id) == OX_OK;
-    }
-    if (f->number < 9 && f->wire_type != 0)
-        return false;
-    switch (f->number) {
-    case 1: c->producer_id = f->value; break;
-    case 2: c->sequence_id = f->value; break;
-    case 3: c->num_messages = command_i32(f->value); break;
-    case 4: c->txn_least = f->value; break;
-    case 5: c->txn_most = f->value; break;
-    case 6: c->highest_sequence_id = f->value; break;
-    case 7: c->is_chunk = f->value != 0; break;
-    case 8: c->is_marker = f->value != 0; break;
-    default: break;
-    }
-    return true;
-}
-
+// Values by field number, so that the struct is written once.
 enum ox_err ox_command_send_decode(struct ox_buf sub, struct ox_command_send *ret)
 {
     const uint8_t *p = sub.data, *end = ox_bytes_end(p, sub.len);
-    struct ox_command_send c = {.num_messages = 1, .message_id = OX_MESSAGE_ID_NONE};
+    uint64_t value[9] = {[3] = 1};
+    struct ox_message_id id = OX_MESSAGE_ID_NONE;
     uint32_t seen = 0;
     struct ox_pb_field f;
     int more;
-    while ((more = ox_pb_next(&p, end, &f)) > 0) {
-        if (!send_field(&f, &c))
+    while ((more = ox_pb_step(&p, end, &f)) > 0) {
+        if (f.number > 9)
+            continue;
+        if (f.wire_type != (f.number == 9 ? 2u : 0u))
             return OX_E_MALFORMED;
-        seen |= f.number < 10 ? COMMAND_SEEN(f.number) : 0;
+        seen |= COMMAND_SEEN(f.number);
+        if (f.number < 9)
+            value[f.number] = f.value;
+        else if (ox_message_id_decode(f.data, f.len, &id) != OX_OK)
+            return OX_E_MALFORMED;
     }
     if (more < 0 || (~seen & (COMMAND_SEEN(1) | COMMAND_SEEN(2))))
         return OX_E_MALFORMED;
-    c.has_highest = seen & COMMAND_SEEN(6);
-    c.has_txn = (seen & COMMAND_SEEN(4)) && (seen & COMMAND_SEEN(5));
-    *ret = c;
+    *ret = (struct ox_command_send){.producer_id = value[1],
+                                    .sequence_id = value[2],
+                                    .num_messages = command_i32(value[3]),
+                                    .txn_least = value[4],
+                                    .txn_most = value[5],
+                                    .has_txn = (seen & COMMAND_SEEN(4)) && (seen & COMMAND_SEEN(5)),
+                                    .highest_sequence_id = value[6],
+                                    .has_highest = seen & COMMAND_SEEN(6),
+                                    .is_chunk = value[7] != 0,
+                                    .is_marker = value[8] != 0,
+                                    .has_message_id = seen & COMMAND_SEEN(9),
+                                    .message_id = id};
     return OX_OK;
 }
 

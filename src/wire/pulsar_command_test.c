@@ -194,6 +194,32 @@ static void test_peek_finds_type_and_sub_message(void **state)
     assert_true(type == 6 && len == 4);
 }
 
+// With an unknown field behind it, a command is read field by field: the outcome is that of the short way.
+static void test_peek_reads_plain_commands_as_others(void **state)
+{
+    (void)state;
+    for (uint32_t type = 2; type < 20; type++)
+        for (uint8_t len = 0; len < 0x80; len++) {
+            uint8_t bytes[4 + 0x80 + 4] = {1 << 3, (uint8_t)type, (uint8_t)(type << 3 | 2), len};
+            size_t head = 4;
+            if (type > 15) { // its tag takes two bytes
+                bytes[2] = (uint8_t)(0x80 | (type << 3 | 2));
+                bytes[3] = (uint8_t)(type >> 4);
+                bytes[4] = len;
+                head = 5;
+            }
+            memcpy(bytes + head + len, "\xf8\x7f\x05", 3);
+            uint32_t plain_type, type_too;
+            struct ox_buf plain, sub;
+            assert_int_equal(ox_command_peek(ox_buf_static(bytes, head + len), &plain_type, &plain), OX_OK);
+            assert_int_equal(ox_command_peek(ox_buf_static(bytes, head + len + 3), &type_too, &sub), OX_OK);
+            assert_true(plain_type == type && type_too == type && plain.len == len && sub.len == len);
+            assert_true(plain.data == bytes + head && sub.data == bytes + head);
+            for (size_t cut = 3; cut < head + len; cut++)
+                assert_int_equal(ox_command_peek(ox_buf_static(bytes, cut), &plain_type, &plain), OX_E_MALFORMED);
+        }
+}
+
 static void test_peek_refuses_damaged_envelopes(void **state)
 {
     (void)state;
@@ -321,6 +347,7 @@ int main(void)
         cmocka_unit_test(test_pack_sub_equals_pack),
         cmocka_unit_test(test_every_command_has_the_number_of_its_type),
         cmocka_unit_test(test_peek_finds_type_and_sub_message),
+        cmocka_unit_test(test_peek_reads_plain_commands_as_others),
         cmocka_unit_test(test_peek_refuses_damaged_envelopes),
         cmocka_unit_test(test_send_decodes),
         cmocka_unit_test(test_ack_decodes_any_number_of_ids),

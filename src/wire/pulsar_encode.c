@@ -34,7 +34,7 @@ static uint8_t *encoder_room(struct ox_encoder *e, size_t room)
     return e->slab->data + e->slab->used;
 }
 
-static uint8_t *put_varint(uint8_t *p, uint32_t number, uint64_t value)
+static inline uint8_t *put_varint(uint8_t *p, uint32_t number, uint64_t value)
 {
     p += ox_varint_put(p, number << 3);
     return p + ox_varint_put(p, value);
@@ -57,9 +57,8 @@ static uint8_t *put_text(uint8_t *p, uint32_t number, const char *text)
     return put_bytes(p, number, text, len);
 }
 
-static uint8_t *put_id(uint8_t *p, uint32_t number, const struct ox_message_id *id)
+static uint8_t *put_id_fields(uint8_t *at, const struct ox_message_id *id)
 {
-    uint8_t bytes[ENCODE_ID_BYTES], *at = bytes;
     at = put_varint(at, 1, (uint64_t)id->ledger);
     at = put_varint(at, 2, (uint64_t)id->entry);
     if (id->partition != -1)
@@ -68,7 +67,13 @@ static uint8_t *put_id(uint8_t *p, uint32_t number, const struct ox_message_id *
         at = put_varint(at, 4, (uint64_t)(int64_t)id->batch_index);
     if (id->batch_size != 0)
         at = put_varint(at, 6, (uint64_t)(int64_t)id->batch_size);
-    return put_bytes(p, number, bytes, (size_t)(at - bytes));
+    return at;
+}
+
+static uint8_t *put_id(uint8_t *p, uint32_t number, const struct ox_message_id *id)
+{
+    uint8_t bytes[ENCODE_ID_BYTES];
+    return put_bytes(p, number, bytes, (size_t)(put_id_fields(bytes, id) - bytes));
 }
 
 // Writes sizes, type and the head of the sub-message at p; returns where the sub-message goes.
@@ -135,16 +140,30 @@ struct ox_buf ox_encode_send_error(struct ox_encoder *e, uint64_t producer_id, u
     return encoder_emit(e, OXPB__BASE_COMMAND__TYPE__SEND_ERROR, sub, at, 0);
 }
 
+// Written in place, once for each message: both lengths are below 128, one byte each that is filled in behind.
 struct ox_buf ox_encode_send_receipt(struct ox_encoder *e, uint64_t producer_id, uint64_t sequence_id,
                                      uint64_t highest_sequence_id, const struct ox_message_id *id)
 {
-    uint8_t sub[4 * ENCODE_VARINT_FIELD_BYTES + ENCODE_ID_BYTES], *at = sub;
-    at = put_varint(at, 1, producer_id);
+    _Static_assert(4 * ENCODE_VARINT_FIELD_BYTES + ENCODE_ID_BYTES < 128, "lengths of one byte");
+    const uint32_t type = OXPB__BASE_COMMAND__TYPE__SEND_RECEIPT;
+    uint8_t *from = encoder_room(e, ENCODE_ENVELOPE_BYTES + 128), *command = from + OX_FRAME_HEAD_BYTES;
+    command[0] = 1 << 3;
+    command[1] = (uint8_t)type;
+    command[2] = (uint8_t)(type << 3 | 2);
+    uint8_t *sub = command + 4, *at = put_varint(sub, 1, producer_id);
     at = put_varint(at, 2, sequence_id);
-    at = put_id(at, 3, id);
+    *at++ = 3 << 3 | 2;
+    uint8_t *inner = at + 1;
+    at = put_id_fields(inner, id);
+    inner[-1] = (uint8_t)(at - inner);
     if (highest_sequence_id)
         at = put_varint(at, 4, highest_sequence_id);
-    return encoder_emit(e, OXPB__BASE_COMMAND__TYPE__SEND_RECEIPT, sub, at, 0);
+    sub[-1] = (uint8_t)(at - sub);
+    size_t len = (size_t)(at - command);
+    ox_put_be32(from, (uint32_t)(4 + len));
+    ox_put_be32(from + 4, (uint32_t)len);
+    e->slab->used += (uint32_t)(OX_FRAME_HEAD_BYTES + len);
+    return (struct ox_buf){ox_slab_ref(e->slab), from, OX_FRAME_HEAD_BYTES + len};
 }
 
 struct ox_buf ox_encode_ack_response(struct ox_encoder *e, const struct ox_ack_answer *answer)

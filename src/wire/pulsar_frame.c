@@ -101,26 +101,15 @@ static enum ox_err reader_check(const struct ox_frame_reader *r, size_t total)
 
 enum ox_err ox_frame_reader_next(struct ox_frame_reader *r, struct ox_buf *ret_frame)
 {
+    size_t there = r->end - r->start;
     *ret_frame = ox_buf_empty();
-    if (r->end - r->start < 4)
+    if (there < 4)
         return OX_OK;
     size_t total = ox_get_be32(r->slab->data + r->start);
     enum ox_err err = reader_check(r, total);
-    if (err || r->end - r->start < total + 4)
+    if (err || there < total + 4)
         return err;
     *ret_frame = (struct ox_buf){ox_slab_ref(r->slab), r->slab->data + r->start + 4, total};
     r->start += total + 4;
-    return OX_OK;
-}
-
-enum ox_err ox_frame_split(struct ox_buf frame, struct ox_buf *ret_command, struct ox_buf *ret_body)
-{
-    if (frame.len < 4)
-        return OX_E_MALFORMED;
-    size_t command = ox_get_be32(frame.data);
-    if (command > frame.len - 4)
-        return OX_E_MALFORMED;
-    *ret_command = (struct ox_buf){frame.slab, frame.data + 4, command};
-    *ret_body = (struct ox_buf){frame.slab, frame.data + 4 + command, frame.len - 4 - command};
     return OX_OK;
 }

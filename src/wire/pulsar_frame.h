@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/bytes.h"
 #include "base/err.h"
 
 #define OX_FRAME_HEAD_BYTES 8 // total and command size
@@ -54,7 +55,17 @@ enum ox_err ox_frame_reader_next(struct ox_frame_reader *r, struct ox_buf *ret_f
 void ox_frame_reader_idle(struct ox_frame_reader *r);
 
 // The parts of a frame from ox_frame_reader_next; both are borrowed (no references of their own), the body may be empty. Errors: MALFORMED.
-enum ox_err ox_frame_split(struct ox_buf frame, struct ox_buf *ret_command, struct ox_buf *ret_body) OX_CHECKED;
+static inline OX_CHECKED enum ox_err ox_frame_split(struct ox_buf frame, struct ox_buf *ret_command, struct ox_buf *ret_body)
+{
+    if (frame.len < 4)
+        return OX_E_MALFORMED;
+    size_t command = ox_get_be32(frame.data);
+    if (command > frame.len - 4)
+        return OX_E_MALFORMED;
+    *ret_command = (struct ox_buf){frame.slab, frame.data + 4, command};
+    *ret_body = (struct ox_buf){frame.slab, frame.data + 4 + command, frame.len - 4 - command};
+    return OX_OK;
+}
 
 // What a broker adds before an entry.
 struct ox_broker_entry {

@@ -9,13 +9,14 @@ LIBRARIES = {
     "lmdb.h": {"metastore", "ledger/store"},  # a table each; both run it as jobs of the metadata lane
     "microhttpd.h": {"admin"},
     "curl/": {"oxbowctl"},
-    "jansson.h": {"broker", "admin", "oxbowctl"},  # policies nodes; REST bodies
+    "jansson.h": {"broker", "move/storage", "admin", "oxbowctl"},  # policies nodes, nodes of the switch; REST bodies
     "protobuf-c/": {"wire"},
     "zlib.h": {"base", "wire"},  # a checksum; compression
     "lz4": {"wire"},
     "zstd": {"wire"},
     "snappy-c.h": {"wire"},
     "uthash.h": {"base"},
+    "xxhash.h": {"base"},  # digests of ledgers
     "utlist.h": {"base"},
 }
 # System headers that stand for a thread, a socket, a clock or a file: the ports' bodies only.
