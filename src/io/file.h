@@ -7,13 +7,13 @@
 #include <sys/uio.h>
 
 #include "base/str.h"
+#include "io/direct.h"
 #include "io/loop.h"
 
 struct ox_fs;
 struct ox_file;
 
-#define OX_IOV_MAX 1024       // parts of one vectored write
-#define OX_DIRECT_ALIGN 4096u // bytes
+#define OX_IOV_MAX 1024 // parts of one vectored write
 
 enum ox_open_flags {
     OX_OPEN_READ = 1,

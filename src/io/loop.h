@@ -93,9 +93,13 @@ void ox_turn_end_cancel(struct ox_loop *loop, struct ox_turn_hook *hook);
 
 // Jobs: one function that blocks or burns a core, run to its end on a helper thread. It decides nothing and touches only what the job holds.
 enum ox_lane {
-    OX_LANE_JOURNAL, // one thread: journal writes and syncs, in order of submission
-    OX_LANE_META,    // one thread: LMDB of the metadata store and of ledger tables, in order
-    OX_LANE_POOL,    // two threads: reads, compaction copies, zero-filling, compression
+    OX_LANE_JOURNAL,   // one thread: journal writes and syncs, in order of submission
+    OX_LANE_META,      // one thread: LMDB of the metadata store and of ledger tables, in order
+    OX_LANE_POOL,      // two threads: reads, compaction copies, zero-filling, compression
+    OX_LANE_JOURNAL_2, // like the first, for further places: a slow disk under one does not hold up the others. One thread each, made with its first job
+    OX_LANE_JOURNAL_3,
+    OX_LANE_JOURNAL_4,
+    OX_LANES // how many there are
 };
 struct ox_job {
     struct ox_op op; // done on the loop; err is always OX_OK (or SHUTDOWN): results are in the job's own struct

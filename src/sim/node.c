@@ -114,9 +114,8 @@ static struct sim_process *process_new(struct ox_sim_node *node)
     p->fs = (struct ox_fs){.body = &sim_fs_body, .loop = &p->loop};
     p->net = (struct ox_net){.body = &sim_net_body, .loop = &p->loop};
     ox_random_seed(&p->random, ox_random_next(&sim->random));
-    p->lanes[OX_LANE_JOURNAL].threads = 1;
-    p->lanes[OX_LANE_META].threads = 1;
-    p->lanes[OX_LANE_POOL].threads = 2;
+    for (int i = 0; i < OX_LANES; i++)
+        p->lanes[i].threads = i == OX_LANE_POOL ? 2 : 1;
     ox_list_init(&p->tasks);
     ox_list_init(&p->ends);
     ox_list_init(&p->listeners);

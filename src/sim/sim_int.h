@@ -37,7 +37,7 @@ struct sim_process {
     struct ox_fs fs;
     struct ox_net net;
     struct ox_random random;
-    struct sim_lane lanes[3];
+    struct sim_lane lanes[OX_LANES];
     struct ox_list tasks;                     // pending, in order of submission
     struct ox_list ends, listeners, connects; // the network's
     struct ox_link link;

@@ -14,9 +14,9 @@
 #include "io/posix/posix_int.h"
 
 #define FILE_SPARE_MAX 256
-#define FILE_ZERO_BYTES 65536u
-#define FILE_DIRECT_MIN 65536u // smaller writes stay in the page cache: they cost little, and are read again soon
-#define FILE_IOV_KEEP 64       // a spare job keeps its array of parts up to this size
+#define FILE_ZERO_BYTES (1u << 20) // of one write of zeros
+#define FILE_DIRECT_MIN 16384u     // smaller writes stay in the page cache: they cost little, and are read again soon
+#define FILE_IOV_KEEP 64           // a spare job keeps its array of parts up to this size
 
 struct posix_file {
     struct ox_file file;
@@ -51,8 +51,6 @@ struct file_job {
     struct ox_space *ret_space, space;
     struct ox_link spare;
 };
-
-static const uint8_t zeros[FILE_ZERO_BYTES] __attribute__((aligned(OX_DIRECT_ALIGN)));
 
 static enum ox_err last_error(void)
 {
@@ -97,6 +95,7 @@ void posix_file_fini(struct posix_loop *p)
 {
     for (struct ox_link *link; (link = ox_list_pop_front(&p->spare));)
         job_free(CONTAINER_OF(link, struct file_job, spare));
+    ox_free(p->zeros);
 }
 
 static struct file_job *job_new(struct ox_fs *fs, struct posix_file *f, struct ox_op *op,
@@ -497,20 +496,13 @@ static int fd_direct(int fd, uint64_t offset, uint64_t len)
     return direct < 0 ? fd : direct;
 }
 
-static enum ox_err fd_zero(int fd, uint64_t offset, uint64_t len)
+static enum ox_err fd_zero(int fd, void *zeros, uint64_t offset, uint64_t len)
 {
     enum ox_err err = OX_OK;
-    for (uint64_t done = 0; !err && done < len;) {
-        struct iovec parts[16];
-        uint64_t batch = 0;
-        int n = 0;
-        for (; n < (int)OX_COUNT(parts) && done + batch < len; n++) {
-            parts[n] =
-                (struct iovec){(void *)(uintptr_t)zeros, (size_t)OX_MIN((uint64_t)FILE_ZERO_BYTES, len - done - batch)};
-            batch += parts[n].iov_len;
-        }
-        err = fd_write(fd, parts, n, offset + done);
-        done += batch;
+    for (uint64_t done = 0, n; !err && done < len; done += n) {
+        n = OX_MIN((uint64_t)FILE_ZERO_BYTES, len - done);
+        struct iovec part = {zeros, (size_t)n};
+        err = fd_write(fd, &part, 1, offset + done);
     }
     return err;
 }
@@ -524,17 +516,29 @@ static void zero_run(struct ox_job *job)
     if (j->err)
         return;
     int fd = fd_direct(j->file->fd, j->offset, j->len);
-    j->err = fd_zero(fd, j->offset, j->len);
+    j->err = fd_zero(fd, j->buf, j->offset, j->len);
     if (fd == j->file->fd)
         return;
     (void)close(fd);
     if (j->err == OX_E_INVALID) // the file system has other ideas of alignment
-        j->err = fd_zero(j->file->fd, j->offset, j->len);
+        j->err = fd_zero(j->file->fd, j->buf, j->offset, j->len);
+}
+
+// The zeros that all such writes share: in a large page, so that the disk gets each as one stretch.
+static void *posix_zeros(struct posix_loop *p)
+{
+    size_t bytes;
+    if (!p->zeros) {
+        p->zeros = ox_direct_alloc(OX_DIRECT_PAGE, &bytes);
+        memset(p->zeros, 0, FILE_ZERO_BYTES);
+    }
+    return p->zeros;
 }
 
 static void file_zero(struct ox_file *f, struct ox_op *op, uint64_t offset, uint64_t len)
 {
     struct file_job *j = job_new(f->fs, posix_file_of(f), op, zero_run, f->lane);
+    j->buf = posix_zeros(posix_of(f->fs->loop));
     j->offset = offset;
     j->len = len;
     job_start(j);

@@ -31,9 +31,16 @@ static void lane_thread(void *arg)
     }
 }
 
+static void lane_start(struct posix_lane *lane, int threads)
+{
+    while (lane->thread_count < threads)
+        OX_ASSERT(uv_thread_create(&lane->threads[lane->thread_count++], lane_thread, lane) == 0);
+}
+
 void posix_submit(struct ox_loop *loop, struct ox_job *job)
 {
     struct posix_lane *lane = &posix_of(loop)->lanes[job->lane];
+    lane_start(lane, 1); // unless it has them already
     uv_mutex_lock(&lane->mutex);
     ox_list_push_back(&lane->jobs, &job->op.link);
     uv_mutex_unlock(&lane->mutex);
@@ -54,24 +61,23 @@ static void lanes_finished(uv_async_t *async)
 
 void posix_lanes_start(struct posix_loop *p)
 {
-    static const int threads[POSIX_LANES] = {[OX_LANE_JOURNAL] = 1, [OX_LANE_META] = 1, [OX_LANE_POOL] = 2};
+    static const int threads[OX_LANES] = {[OX_LANE_JOURNAL] = 1, [OX_LANE_META] = 1, [OX_LANE_POOL] = 2};
     ox_list_init(&p->done);
     OX_ASSERT(uv_mutex_init(&p->done_mutex) == 0);
     OX_ASSERT(uv_async_init(&p->uv, &p->jobs_done, lanes_finished) == 0);
     p->jobs_done.data = p;
-    for (int i = 0; i < POSIX_LANES; i++) {
+    for (int i = 0; i < OX_LANES; i++) {
         struct posix_lane *lane = &p->lanes[i];
         lane->owner = p;
         ox_list_init(&lane->jobs);
         OX_ASSERT(uv_mutex_init(&lane->mutex) == 0 && uv_cond_init(&lane->wake) == 0);
-        for (lane->thread_count = 0; lane->thread_count < threads[i]; lane->thread_count++)
-            OX_ASSERT(uv_thread_create(&lane->threads[lane->thread_count], lane_thread, lane) == 0);
+        lane_start(lane, threads[i]);
     }
 }
 
 void posix_lanes_stop(struct posix_loop *p)
 {
-    for (int i = 0; i < POSIX_LANES; i++) {
+    for (int i = 0; i < OX_LANES; i++) {
         struct posix_lane *lane = &p->lanes[i];
         uv_mutex_lock(&lane->mutex);
         lane->stopping = true;

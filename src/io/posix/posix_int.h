@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "io/posix/posix.h"
 
-#define POSIX_LANES 3
 #define POSIX_THREADS_MAX 2
 #define POSIX_SCRATCH_BYTES 65536u
 
@@ -37,12 +36,13 @@ struct posix_loop {
     void *on_signal_ctx;
     uint64_t wall_ms; // as asked for first in this turn; 0: not asked for yet
     bool stopping;
-    struct posix_lane lanes[POSIX_LANES];
+    struct posix_lane lanes[OX_LANES];
     uv_mutex_t done_mutex;
     struct ox_list done;     // finished jobs, under done_mutex
     int accept_fd_end;       // accepted connections with this descriptor or a higher one are refused
     struct ox_list connects; // pending, of net.c
     struct ox_list spare;    // file jobs for the next operations, of file.c
+    void *zeros;             // that are written ahead, of file.c; NULL until needed
     char *scratch;           // for bytes nobody wants, of stream.c; NULL until needed
     char *crash_name;
     unsigned long crash_nth;

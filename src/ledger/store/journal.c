@@ -1,28 +1,24 @@
-// journal.c - batches: everything that waits goes out in one vectored write and one sync, then all of it is acknowledged, in order.
+// journal.c - batches: everything that waits goes out in one write and one sync, then all of it is acknowledged, in order.
 //
-// A record is encoded as it comes (header, checksum, small payloads copied) into the open batch. With nothing in flight the open batch is written at the end of
-// the turn; one that is full is written at once behind the one in flight, so at most two are. Batches are settled strictly in order, and when one fails, all
+// A record is encoded as it comes (header, checksum, payload copied into aligned memory) into the open batch. With nothing in flight the open batch is written at the end of
+// the turn; one that is large enough is written at once behind the one in flight, so at most two are. Batches are settled strictly in order, and when one fails, all
 // behind it fail, whatever became of their own writes: nobody is told OK for bytes behind a hole.
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "io/direct.h"
 #include "ledger/store/store_int.h"
 
-#define JOURNAL_COPY_MAX \
-    (256u << 10) // payload parts up to this are copied, larger ones are written from where they are
-#define JOURNAL_PARTS_MAX (OX_IOV_MAX - 8u)
-#define JOURNAL_SPARE_BYTES (1u << 20) // a batch with more memory is not kept
+#define JOURNAL_SPARE_BYTES (6u << 20) // a batch with more memory is not kept: enough for the largest message
 #define JOURNAL_SPARES_MAX 3u          // two in flight and one open
-#define JOURNAL_EAGER_PART 32u         // of the largest batch: with less in it a batch waits for more
-#define JOURNAL_EAGER_RATE 5u          // ... and with less than a batch's usual time is worth, in bytes per 10 ns
+#define JOURNAL_MEMORY_MIN 65536u
+#define JOURNAL_EAGER_PIECES 4u // a batch goes out early with so much of all that is on its way ...
+#define JOURNAL_EAGER_MIN 32u   // ... but not with less than this part of the largest batch ...
+#define JOURNAL_EAGER_MAX 2u    // ... and surely with this part of it
+#define JOURNAL_SPARE_TIMES 8u  // memory of more than so many times what batches have used lately is given back
 
-// A stretch of the batch: outside memory, or `len` staged bytes from `at`.
-struct batch_part {
-    const void *outside;
-    size_t at, len;
-};
 struct batch_item {
     struct ox_segment_record record;
     uint32_t offset; // of the record in the batch
@@ -34,18 +30,15 @@ struct batch {
     struct store *store;
     struct tail *tail;
     struct ox_op op;
-    uint64_t offset;          // in the segment
-    uint64_t bytes;           // so far
-    uint8_t *memory, *staged; // staged: the aligned part of memory
-    size_t staged_len, staged_cap;
-    struct batch_part *parts;
-    size_t part_count, part_cap;
+    uint64_t offset; // in the segment
+    uint64_t bytes;  // so far
+    uint8_t *memory; // for writes past the page cache
+    size_t cap;
     struct batch_item *items;
     size_t item_count, item_cap, settled;
-    struct iovec *iov;
+    struct iovec iov;
     struct ox_journal_pos mark; // that its header carries
     uint64_t sequence;
-    uint64_t begun_ns;
     bool over, sync;
 };
 
@@ -67,66 +60,38 @@ void journal_init(struct store *s)
 static void batch_free(struct batch *b)
 {
     ox_free(b->memory);
-    ox_free(b->parts);
     ox_free(b->items);
-    ox_free(b->iov);
     ox_free(b);
 }
 
-// Keeps a batch's memory for a later one.
+// Keeps a batch's memory for a later one, unless it is far more than batches need now.
 static void batch_retire(struct store *s, struct batch *b)
 {
-    if (s->journal.spares.count >= JOURNAL_SPARES_MAX || b->staged_cap > JOURNAL_SPARE_BYTES)
+    struct journal *j = &s->journal;
+    j->usual_bytes = OX_MAX(b->bytes, j->usual_bytes - j->usual_bytes / 8);
+    bool large = b->cap > JOURNAL_SPARE_BYTES ||
+                 b->cap > OX_MAX(j->usual_bytes * JOURNAL_SPARE_TIMES, (uint64_t)JOURNAL_MEMORY_MIN);
+    if (j->spares.count >= JOURNAL_SPARES_MAX || large)
         batch_free(b);
     else
-        ox_list_push_back(&s->journal.spares, &b->link);
+        ox_list_push_back(&j->spares, &b->link);
 }
 
-// Aligned, so that a batch without outside parts can be written past the page cache.
 static void batch_grow(struct batch *b, size_t len)
 {
-    size_t cap = OX_MAX(b->staged_cap * 2, OX_MAX(len, (size_t)65536));
-    uint8_t *memory = ox_malloc_raw(cap + OX_DIRECT_ALIGN);
-    uint8_t *staged = memory + (OX_DIRECT_ALIGN - (uintptr_t)memory % OX_DIRECT_ALIGN) % OX_DIRECT_ALIGN;
-    if (b->staged_len)
-        memcpy(staged, b->staged, b->staged_len);
+    uint8_t *memory = ox_direct_alloc(OX_MAX(b->cap * 2, OX_MAX(len, (size_t)JOURNAL_MEMORY_MIN)), &b->cap);
+    ox_direct_copy(memory, b->memory, b->bytes);
     ox_free(b->memory);
     b->memory = memory;
-    b->staged = staged;
-    b->staged_cap = cap;
 }
 
 static uint8_t *batch_stage(struct batch *b, size_t len)
 {
-    if (b->staged_len + len > b->staged_cap)
-        batch_grow(b, b->staged_len + len);
-    uint8_t *p = b->staged + b->staged_len;
-    b->staged_len += len;
+    if (b->bytes + len > b->cap)
+        batch_grow(b, b->bytes + len);
+    uint8_t *p = b->memory + b->bytes;
     b->bytes += len;
     return p;
-}
-
-static void batch_part_add(struct batch *b, const void *outside, size_t at, size_t len)
-{
-    if (b->part_count == b->part_cap) {
-        b->part_cap = b->part_cap ? b->part_cap * 2 : 16;
-        b->parts = ox_realloc(b->parts, b->part_cap, sizeof *b->parts);
-    }
-    b->parts[b->part_count++] = (struct batch_part){outside, at, len};
-}
-
-// Ends the staged stretch that began where the last part's staging ended.
-static void batch_cut_staged(struct batch *b)
-{
-    size_t from = 0;
-    for (size_t i = b->part_count; i > 0; i--) {
-        if (!b->parts[i - 1].outside) {
-            from = b->parts[i - 1].at + b->parts[i - 1].len;
-            break;
-        }
-    }
-    if (b->staged_len > from)
-        batch_part_add(b, NULL, from, b->staged_len - from);
 }
 
 static struct batch *batch_new(struct store *s, struct tail *t)
@@ -137,7 +102,7 @@ static struct batch *batch_new(struct store *s, struct tail *t)
     b->tail = t;
     b->offset = t->planned;
     b->bytes = 0;
-    b->staged_len = b->part_count = b->item_count = b->settled = 0;
+    b->item_count = b->settled = 0;
     b->over = b->sync = false;
     memset(batch_stage(b, OX_BATCH_HEADER_BYTES), 0, OX_BATCH_HEADER_BYTES);
     ox_list_push_back(&s->journal.batches, &b->link);
@@ -164,15 +129,7 @@ static struct batch_item *batch_encode(struct batch *b, const struct ox_segment_
     ox_segment_record_header_encode(batch_stage(b, OX_RECORD_HEADER_BYTES), b->store->salt, record, payload);
     for (size_t i = 0; i < payload->count; i++) {
         const struct ox_buf *part = &payload->parts[i];
-        if (part->len == 0)
-            continue;
-        if (part->len <= JOURNAL_COPY_MAX) {
-            memcpy(batch_stage(b, part->len), part->data, part->len);
-            continue;
-        }
-        batch_cut_staged(b);
-        batch_part_add(b, part->data, 0, part->len);
-        b->bytes += part->len;
+        ox_direct_copy(batch_stage(b, part->len), part->data, part->len);
     }
     size_t pad = (size_t)(ox_align8((uint32_t)b->bytes) - b->bytes);
     if (pad)
@@ -211,35 +168,16 @@ static void batch_seal(struct batch *b, uint32_t flags)
     if (pad)
         memset(batch_stage(b, pad), 0, pad);
     h.bytes = (uint32_t)b->bytes;
-    ox_batch_header_encode(b->staged, s->salt, &h);
-    batch_cut_staged(b);
-}
-
-static int batch_iov(struct batch *b)
-{
-    b->iov = ox_realloc(b->iov, b->part_count, sizeof *b->iov);
-    for (size_t i = 0; i < b->part_count; i++) {
-        const void *base = b->parts[i].outside ? b->parts[i].outside : b->staged + b->parts[i].at;
-        b->iov[i] = (struct iovec){(void *)(uintptr_t)base, b->parts[i].len};
-    }
-    return (int)b->part_count;
+    ox_batch_header_encode(b->memory, s->salt, &h);
+    b->iov = (struct iovec){b->memory, b->bytes};
 }
 
 // Writing.
-
-// The time of a batch alone: not that in which it stood behind another.
-static void journal_time(struct journal *j, const struct batch *b, uint64_t now_ns)
-{
-    uint64_t took_ns = now_ns - OX_MAX(b->begun_ns, j->over_ns);
-    j->over_ns = now_ns;
-    j->usual_ns = (j->usual_ns * 7 + took_ns) / 8;
-}
 
 static void batch_done(struct ox_op *op)
 {
     struct batch *b = CONTAINER_OF(op, struct batch, op);
     b->over = true;
-    journal_time(&b->store->journal, b, ox_now_ns(op->loop));
     journal_settle(b->store);
 }
 
@@ -254,12 +192,10 @@ static void journal_submit(struct store *s, struct batch *b)
     b->sync = s->cfg.sync == OX_STORE_SYNC || j->sync_due;
     j->sync_due = false;
     j->in_flight++;
-    b->begun_ns = ox_now_ns(s->loop);
     OX_CRASHPOINT(s->loop, "store.batch.before_write");
-    int parts = batch_iov(b);
     ox_op_init(&b->op, s->loop, batch_done, "journal batch");
-    ox_file_write(b->tail->journal_file, &b->op, b->iov, parts, b->offset, b->sync);
-    if (b->tail->planned * 2 > b->tail->capacity)
+    ox_file_write(b->tail->journal_file, &b->op, &b->iov, 1, b->offset, b->sync);
+    if (b->tail->planned * STORE_NEXT_AT > b->tail->capacity)
         prepare_want(s);
 }
 
@@ -270,7 +206,6 @@ static void journal_submit_sync(struct store *s, struct tail *t)
     OX_ASSERT(!j->open);
     struct batch *b = batch_new(s, t);
     b->bytes = 0;
-    b->begun_ns = ox_now_ns(s->loop);
     t->writes++;
     b->sync = true;
     j->in_flight++;
@@ -336,21 +271,21 @@ static void journal_next_segment(struct store *s)
 }
 
 // Makes sure that the open batch has room for a record. ROOM_NEVER: the disk is full.
-static enum journal_room journal_room(struct store *s, enum ox_segment_record_type type, uint64_t payload, size_t parts)
+static enum journal_room journal_room(struct store *s, enum ox_segment_record_type type, uint64_t payload)
 {
     struct journal *j = &s->journal;
     for (;;) {
         uint64_t bytes = batch_bytes_with(j->open, payload);
-        bool fits = !j->open || (bytes <= s->cfg.batch_bytes_max && j->open->part_count + 2 * parts + 2 < JOURNAL_PARTS_MAX);
+        bool fits = !j->open || bytes <= s->cfg.batch_bytes_max;
         enum journal_room room = fits ? journal_segment_room(s, type, bytes) : ROOM_NEVER;
         if (room == ROOM_LATER || (room == ROOM_YES && j->open))
             return room;
-        if (j->in_flight >= 2)
-            return ROOM_LATER;
         if (room == ROOM_YES) {
             j->open = batch_new(s, tail_current(s));
             return ROOM_YES;
         }
+        if (j->in_flight >= 2)
+            return ROOM_LATER;
         if (j->open)
             journal_submit(s, j->open);
         else if (s->next && s->tails.count < STORE_TAILS_MAX)
@@ -366,7 +301,7 @@ static enum ox_err journal_encode_append(struct store *s, struct ox_append *a)
     struct sledger *sl = CONTAINER_OF(a->ledger, struct handle, base)->sl;
     uint64_t bytes = ox_append_bytes(a);
     enum ox_err err = sl->fenced ? OX_E_FENCED : sl->append_err;
-    enum journal_room room = err == OX_OK ? journal_room(s, OX_REC_ENTRY, bytes, a->part_count) : ROOM_NEVER;
+    enum journal_room room = err == OX_OK ? journal_room(s, OX_REC_ENTRY, bytes) : ROOM_NEVER;
     if (room == ROOM_LATER)
         return OX_E_BUSY;
     if (room == ROOM_NEVER) {
@@ -392,7 +327,7 @@ static enum ox_err journal_encode_append(struct store *s, struct ox_append *a)
 
 static enum ox_err journal_encode_record(struct store *s, struct jrecord *r)
 {
-    enum journal_room room = journal_room(s, r->type, r->payload.len, 1);
+    enum journal_room room = journal_room(s, r->type, r->payload.len);
     if (room == ROOM_LATER)
         return OX_E_BUSY;
     if (room == ROOM_NEVER) {
@@ -416,15 +351,15 @@ static enum ox_err journal_encode_record(struct store *s, struct jrecord *r)
     return OX_OK;
 }
 
-// A batch that is large enough goes out although more may come: its senders are answered while the rest is still being read and written. Where a write takes
-// long whatever its size, that is large.
+// A batch that is large enough goes out although more may come: client, loop and disk work at the same time on different pieces of what is on its way. A
+// large batch costs the disk and both threads much less than small ones of the same bytes, so the pieces are as large as that allows.
 static void journal_eager(struct store *s)
 {
     struct journal *j = &s->journal;
     if (!j->open || j->in_flight >= 2)
         return;
-    uint64_t enough = OX_MAX(s->cfg.batch_bytes_max / JOURNAL_EAGER_PART, j->usual_ns * JOURNAL_EAGER_RATE / 10);
-    if (j->open->bytes >= enough)
+    uint64_t enough = OX_MAX(j->bytes / JOURNAL_EAGER_PIECES, s->cfg.batch_bytes_max / JOURNAL_EAGER_MIN);
+    if (j->open->bytes >= OX_MIN(enough, s->cfg.batch_bytes_max / JOURNAL_EAGER_MAX))
         journal_submit(s, j->open);
 }
 
@@ -446,6 +381,7 @@ static void journal_fill(struct store *s)
         }
         journal_eager(s);
     }
+    journal_eager(s); // what was too much before a batch came back
     j->filling = false;
 }
 
@@ -685,7 +621,6 @@ void journal_write_cut(struct store *s, struct ox_op *op, const struct journal_c
     c->user = op;
     c->batch = b;
     ox_op_begin(op);
-    int parts = batch_iov(b);
     ox_op_init(&c->op, s->loop, journal_cut_done, "journal cut");
-    ox_file_write(b->tail->journal_file, &c->op, b->iov, parts, b->offset, true);
+    ox_file_write(b->tail->journal_file, &c->op, &b->iov, 1, b->offset, true);
 }

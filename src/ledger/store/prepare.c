@@ -1,7 +1,7 @@
 // prepare.c - makes the next segment ready before the current one is full: an emptied file is taken again, or a new one is reserved and filled with zeros.
 //
-// Order: file, space, header (synced), rename to its number, directory synced; from then on it may be used. Zeros are written ahead of the journal in small
-// steps, because a sync behind a small write into space that was only reserved costs more; large batches gain nothing from them.
+// Order: file, space, header (synced), rename to its number, directory synced; from then on it may be used. Zeros are written into the next segment, before
+// its turn, because a sync behind a write into space that was only reserved has metadata to write as well; large batches gain nothing from them.
 #include "base/assert.h"
 #include "ledger/store/store_int.h"
 
@@ -21,6 +21,7 @@ static ox_step prepare_filled(struct ox_seq *q);
 static ox_step prepare_synced(struct ox_seq *q);
 static ox_step prepare_undo(struct ox_seq *q);
 static ox_step prepare_undone(struct ox_seq *q);
+static ox_step prepare_forgotten(struct ox_seq *q);
 static void prepare_done(struct ox_seq *q, enum ox_err err);
 
 static struct store *prepare_store(struct ox_seq *q)
@@ -149,7 +150,16 @@ static ox_step prepare_undo(struct ox_seq *q)
     return OX_WAIT(q, prepare_undone);
 }
 
+// Its space is free for certain only when the removal is durable; the next attempt, a second later, may need it.
 static ox_step prepare_undone(struct ox_seq *q)
+{
+    struct store *s = prepare_store(q);
+    ox_seq_bind(q, &s->prepare_op, "sync directory");
+    ox_fs_sync_dir(s->fs, &s->prepare_op, s->dir);
+    return OX_WAIT(q, prepare_forgotten);
+}
+
+static ox_step prepare_forgotten(struct ox_seq *q)
 {
     return OX_FINISH(q, prepare_store(q)->prepare_err);
 }
@@ -212,7 +222,7 @@ static ox_step prepare_listed(struct ox_seq *q)
         return prepare_undo(q);
     OX_CRASHPOINT(s->loop, "store.segment.listed");
     ox_seq_bind(q, &s->prepare_op, "open for the journal");
-    ox_file_open(s->fs, &s->prepare_op, OX_LANE_JOURNAL, s->prepare_path, OX_OPEN_WRITE | OX_OPEN_DIRECT,
+    ox_file_open(s->fs, &s->prepare_op, s->cfg.journal_lane, s->prepare_path, OX_OPEN_WRITE | OX_OPEN_DIRECT,
                  &s->preparing->journal_file, &s->prepare_size);
     return OX_WAIT(q, prepare_ready);
 }
@@ -236,7 +246,7 @@ static bool prepare_is_filled(const struct store *s)
 {
     const struct tail *t = s->preparing;
     enum segment_state state = t->seg->state;
-    bool late = state == SEGMENT_SEALING || (state == SEGMENT_CURRENT && t->planned * 2 > t->capacity);
+    bool late = state == SEGMENT_SEALING || (state == SEGMENT_CURRENT && t->planned * STORE_NEXT_AT > t->capacity);
     return t->zeroed >= t->capacity || late || s->closing;
 }
 
@@ -259,18 +269,28 @@ static ox_step prepare_fill(struct ox_seq *q)
     return OX_WAIT(q, prepare_filled);
 }
 
-// Full speed, but between small batches only a step now and then, and none while batches are large.
+// The next segment's zeros are ahead of the journal as long as they grow twice as fast as what it takes of the current one.
+static bool prepare_is_ahead(struct store *s)
+{
+    const struct tail *t = s->preparing, *current = tail_current(s);
+    return t->seg->state == SEGMENT_READY && current && t->zeroed > 2 * current->planned + t->capacity / STORE_NEXT_AT;
+}
+
+// Full speed while the journal rests. Otherwise no faster than is needed; in the segment that the journal writes only between small batches, because each
+// of its syncs behind new zeros has metadata to write; and not at all while batches are large.
 static ox_step prepare_pause(struct ox_seq *q)
 {
     struct store *s = prepare_store(q);
     int64_t batches = s->m_batches.value - s->fill_batches, bytes = s->m_batch_bytes.value - s->fill_bytes;
     bool small = bytes <= batches * (int64_t)STORE_ZERO_SMALL, large = bytes >= batches * (int64_t)STORE_ZERO_WORTH;
+    bool current = s->preparing->seg->state == SEGMENT_CURRENT;
+    bool waits = current ? !small : large || prepare_is_ahead(s);
     s->fill_batches += batches;
     s->fill_bytes += bytes;
-    if (batches == 0 || (!small && !large) || prepare_is_filled(s))
+    if (batches == 0 || prepare_is_filled(s) || (!current && !waits))
         return OX_GOTO(q, prepare_fill);
     ox_timer_start(&s->fill_timer, large ? STORE_ZERO_LOOK_NS : STORE_ZERO_PAUSE_NS);
-    return OX_WAIT(q, large ? prepare_pause : prepare_fill);
+    return OX_WAIT(q, waits ? prepare_pause : prepare_fill);
 }
 
 static ox_step prepare_filled(struct ox_seq *q)

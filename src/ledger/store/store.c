@@ -23,6 +23,7 @@ void ox_store_config_init(struct ox_store_config *config, const char *dir)
         .inflight_bytes_max = 2 * (uint64_t)OX_TOTAL_INFLIGHT_BYTES,
         .compaction_bytes_per_s = UINT64_C(16) << 20,
         .compaction_percent = 40,
+        .journal_lane = OX_LANE_JOURNAL,
         .table = ox_table_lmdb(),
     };
 }

@@ -26,6 +26,7 @@ struct ox_store_config {
     uint64_t inflight_bytes_max; // appends that wait or are being written; beyond it an append fails with LIMIT
     uint64_t compaction_bytes_per_s;
     uint32_t compaction_percent;  // segments whose live share of the file is below it are compacted; 0: never
+    enum ox_lane journal_lane;    // of writes and syncs; places that share one wait for each other's disks
     struct ox_metrics *metrics;   // or NULL
     struct ox_table_source table; // of the ledger table
 };

@@ -16,13 +16,15 @@
 
 #define STORE_PATH_BYTES 4096u
 #define STORE_ZERO_STEP \
-    (256u * 1024u) // zero-filling goes in steps of this: what the journal writes meanwhile waits for one of them at most
-#define STORE_ZERO_SYNC 32u // steps between syncs of the zeros
+    (1024u * 1024u) // zero-filling goes in steps of this: what the journal writes meanwhile waits for one of them at most
+#define STORE_ZERO_SYNC 16u // steps between syncs of the zeros
 #define STORE_ZERO_PAUSE_NS \
-    OX_MS // between steps while the journal's batches are small: they are few, and each waits for the disk
-#define STORE_ZERO_SMALL (32u * 1024u) // up to here they are small
+    (2 * OX_MS) // between looks while the journal writes and the zeros are far enough ahead of it
+#define STORE_ZERO_SMALL (32u * 1024u) // batches up to here are small
 #define STORE_ZERO_WORTH \
-    (256u * 1024u) // batches of this size gain less from zeros that are there already than writing these takes from the disk
+    (512u * 1024u) // batches of this size gain less from zeros that are there already than writing these takes from the disk
+#define STORE_NEXT_AT \
+    8u // a part of a segment: when so much is taken, the next one is made, and zeros have come too late for this one
 #define STORE_ZERO_LOOK_NS (20 * OX_MS)  // until the next look at the batches' size
 #define STORE_READ_CHUNK (1024u * 1024u) // one read of neighbouring entries
 #define STORE_READ_GAP (16u * 1024u)     // read through gaps up to this
@@ -128,10 +130,10 @@ struct journal_waiting {
     struct jrecord *record;
 };
 struct journal {
-    struct ox_list batches;     // struct batch: in flight first, then the open one
-    struct batch *open;         // takes records
-    struct ox_list spares;      // empty ones kept for their memory
-    uint64_t usual_ns, over_ns; // how long a batch takes, a moving mean; when the last one was over
+    struct ox_list batches; // struct batch: in flight first, then the open one
+    struct batch *open;     // takes records
+    struct ox_list spares;  // empty ones kept for their memory
+    uint64_t usual_bytes;   // of the largest batch lately
     uint32_t in_flight;
     struct journal_waiting *waiting;                 // what the open batch has no room for
     size_t waiting_head, waiting_count, waiting_cap; // a ring; cap is a power of two

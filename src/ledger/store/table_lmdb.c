@@ -113,6 +113,7 @@ static const struct ox_table_kv_body lmdb_body = {
     .close = lmdb_close,
 };
 
+// The directory's lock and the one thread of the metadata lane stand for LMDB's own locks, whose file would be written through a map: on a full disk that kills.
 static int lmdb_open_env(struct lmdb_kv *l, const char *path)
 {
     MDB_txn *txn;
@@ -120,7 +121,7 @@ static int lmdb_open_env(struct lmdb_kv *l, const char *path)
     if (rc == 0)
         rc = mdb_env_set_mapsize(l->env, LMDB_MAP_BYTES);
     if (rc == 0)
-        rc = mdb_env_open(l->env, path, MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD, 0644);
+        rc = mdb_env_open(l->env, path, MDB_NOSUBDIR | MDB_NOTLS | MDB_NOLOCK | MDB_NORDAHEAD, 0644);
     if (rc == 0)
         rc = mdb_txn_begin(l->env, NULL, 0, &txn);
     if (rc != 0)
