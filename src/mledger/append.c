@@ -8,16 +8,21 @@ static struct ox_ml_append *append_of(struct ox_link *link)
 
 static void append_answered(struct ox_op *op);
 
+// Of a built append, without a call: header and body.
+static uint64_t append_bytes(const struct ox_ml_append *a)
+{
+    return a->body.len + (a->append.part_count > 1 ? a->append.parts[0].len : 0);
+}
+
 static void append_send(struct mledger_impl *impl, struct ox_ml_append *a)
 {
     struct ox_ml_ledger *home = impl->next ? impl->next : impl->current;
     struct ox_append *to = &a->append;
-    uint64_t bytes = ox_append_bytes(to);
     a->home = home;
     a->stage = ML_SENT;
     a->pos = (struct ox_pos){home->where.id, home->given};
     to->entry = home->given++;
-    home->given_bytes += bytes;
+    home->given_bytes += append_bytes(a);
     home->sent++;
     ox_op_init(&to->op, impl->ml->factory->loop, append_answered, "mledger.append");
     ox_ledger_append(home->handle, to);
@@ -29,9 +34,26 @@ static void append_refuse(struct ox_ml_append *a, enum ox_err err)
     a->result = err;
 }
 
+// One append at a time is timed, for whoever has to leave room to clients.
+static void append_probe_begin(struct ox_ml_factory *f, const struct ox_ml_append *a)
+{
+    if (f->probe)
+        return;
+    f->probe = a;
+    f->probe_ns = ox_now_ns(f->loop);
+}
+
+static void append_probe_end(struct ox_ml_factory *f)
+{
+    f->probe = NULL;
+    f->append_ns = (f->append_ns * 7 + (ox_now_ns(f->loop) - f->probe_ns)) / 8;
+}
+
 // The caller has its answer; the entry's bytes are let go.
 static void append_end(struct ox_ml_append *a, enum ox_err err)
 {
+    if (a->ml->factory->probe == a)
+        append_probe_end(a->ml->factory);
     ox_buf_unref(&a->body);
     ox_op_finish(&a->op, err);
 }
@@ -40,7 +62,7 @@ static void append_acknowledge(struct mledger_impl *impl, struct ox_ml_append *a
 {
     struct ox_mledger *ml = impl->ml;
     struct ox_ml_factory *f = ml->factory;
-    uint64_t bytes = ox_append_bytes(&a->append);
+    uint64_t bytes = append_bytes(a);
     a->home->entries++;
     a->home->bytes += bytes;
     ml->total_entries++;
@@ -72,15 +94,17 @@ static bool append_is_decided(const struct mledger_impl *impl, const struct ox_m
 
 static void append_drain(struct mledger_impl *impl)
 {
-    struct ox_pos before = impl->ml->last;
+    bool more = false;
     for (struct ox_ml_append *a; (a = append_of(ox_list_first(&impl->pending))) && append_is_decided(impl, a);) {
         ox_list_remove(&impl->pending, &a->link);
-        if (a->stage == ML_STORED && a->home->recorded && !impl->broken)
+        bool good = a->stage == ML_STORED && a->home->recorded && !impl->broken;
+        if (good)
             append_acknowledge(impl, a);
         else
             append_give_up(impl, a);
+        more |= good;
     }
-    if (!ox_pos_equal(before, impl->ml->last))
+    if (more)
         ml_wake(impl->ml);
 }
 
@@ -188,6 +212,12 @@ static enum ox_err append_refused_by(const struct ox_mledger *ml)
     return ml_is_open(ml) ? OX_OK : OX_E_SHUTDOWN;
 }
 
+// Nothing has to be waited for: it goes to its ledger at once.
+static bool append_is_straight(const struct mledger_impl *impl)
+{
+    return !impl->hold && ox_list_empty(&impl->parked) && (impl->current || impl->next);
+}
+
 void ox_mledger_append(struct ox_mledger *ml, struct ox_ml_append *a)
 {
     struct mledger_impl *impl = ml_impl(ml);
@@ -196,11 +226,17 @@ void ox_mledger_append(struct ox_mledger *ml, struct ox_ml_append *a)
     a->ml = ml;
     a->stage = ML_PARKED;
     append_build(impl, a);
+    append_probe_begin(ml->factory, a);
     enum ox_err err = append_refused_by(ml);
-    if (err != OX_OK)
-        append_refuse(a, err);
-    ox_list_push_back(&impl->parked, &a->link);
-    ml_append_flow(ml);
-    if (err == OX_OK)
+    if (err == OX_OK && append_is_straight(impl)) {
+        ox_list_push_back(&impl->pending, &a->link);
+        append_send(impl, a);
+    } else {
+        if (err != OX_OK)
+            append_refuse(a, err);
+        ox_list_push_back(&impl->parked, &a->link);
+        ml_append_flow(ml);
+    }
+    if (err == OX_OK && ml_roll_is_due(impl))
         ml_roll_check(ml);
 }

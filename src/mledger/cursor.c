@@ -51,6 +51,8 @@ struct ox_cursor *cursor_new(struct ox_mledger *ml, const char *name, bool durab
     ox_timer_init(&impl->timer, ml->factory->loop, cursor_timer);
     ox_timer_init(&impl->pause, ml->factory->loop, cursor_pause_over);
     ox_list_push_back(&ml->cursors, &c->link);
+    if (durable)
+        ml_follower_init(&impl->follower, ml->factory, true);
     return c;
 }
 
@@ -67,6 +69,8 @@ void cursor_free(struct ox_cursor *c)
     struct cursor_impl *impl = cursor_impl(c);
     OX_ASSERT(ox_list_empty(&impl->acks) && !impl->reading && !ox_timer_started(&impl->pause));
     ox_timer_stop(&impl->timer);
+    if (c->durable)
+        ml_follower_fini(&impl->follower, impl->unloading ? OX_E_NOT_FOUND : OX_E_BUSY);
     ox_list_remove(&c->ml->cursors, &c->link);
     if (impl->handle)
         ox_ledger_release(impl->handle);
@@ -97,17 +101,22 @@ struct ox_cursor *ox_cursor_find(struct ox_mledger *ml, const char *name)
     return NULL;
 }
 
-void cursor_custom(const struct ox_cursor *c, struct ox_kv *ret)
+void ml_cursor_owner(const struct ox_ml_factory *f, const char *log, const char *cursor, struct ox_kv *ret)
 {
     struct ox_str encoded = {0};
-    ox_name_encode(&encoded, c->name);
+    ox_name_encode(&encoded, cursor);
     ox_kv_set(ret, "application", "pulsar");
     ox_kv_set(ret, "component", "managed-ledger");
-    ox_kv_set(ret, "pulsar/managed-ledger", c->ml->name);
+    ox_kv_set(ret, "pulsar/managed-ledger", log);
     ox_kv_set(ret, "pulsar/cursor", ox_str_get(&encoded));
-    if (c->ml->factory->instance)
-        ox_kv_set(ret, "oxbow/instance", c->ml->factory->instance);
+    if (f->instance)
+        ox_kv_set(ret, "oxbow/instance", f->instance);
     ox_str_fini(&encoded);
+}
+
+void cursor_custom(const struct ox_cursor *c, struct ox_kv *ret)
+{
+    ml_cursor_owner(c->ml->factory, c->ml->name, c->name, ret);
 }
 
 // Index of the first hole record at or behind a ledger.

@@ -4,6 +4,8 @@
 
 #include "io/seq.h"
 #include "mledger/cursor_int.h"
+#include "mledger/follow.h"
+#include "wire/mldata.h"
 
 #define CURSOR_MAGIC OX_MAGIC('C', 'U', 'R', 'S')
 
@@ -14,6 +16,27 @@ enum cursor_job {
     CURSOR_JOB_CREATE, // the node of a new cursor is written
     CURSOR_JOB_CLOSE,  // the last flush, then the cursor is freed
     CURSOR_JOB_REMOVE, // node and ledger are deleted, then the cursor is freed
+};
+
+// How far a cursor has come with following the active place.
+enum cursor_follow_step {
+    CURSOR_FOLLOW_MAKING,    // its next ledger is being made and begun, beside the flushes
+    CURSOR_FOLLOW_READY,     // the next flush switches over to it
+    CURSOR_FOLLOW_INTO_NODE, // the next flush puts the position into the node
+    CURSOR_FOLLOW_SWITCHING, // that flush runs
+};
+struct cursor_follow {
+    struct ox_seq seq;
+    struct cursor_impl *impl;
+    struct ox_op *op; // ends with the following
+    enum cursor_follow_step step;
+    struct ox_router_create create;
+    struct ox_append append;
+    struct ox_buf first; // first entry of the next ledger
+    struct ox_pos first_pos;
+    struct ox_ledger *handle; // of the next ledger, until a flush has it
+    struct ox_location where;
+    enum ox_err err; // why the switch went back
 };
 
 struct cursor_impl {
@@ -36,6 +59,7 @@ struct cursor_impl {
     struct ox_timer pause;     // before the node is read again
     uint32_t rereads;          // tries to read it since its outcome is unknown
     bool properties_dirty;     // the node must be written even if the position is in a ledger
+    bool properties_writing;   // what `put` writes holds properties that no node has held before
     bool node_stale; // the stored position is none of this log any more: what was taken for it is stored at close, as Pulsar does
     enum cursor_job job;             // what seq runs for
     struct ox_op *ending;            // the close's or removal's operation
@@ -55,11 +79,10 @@ struct cursor_impl {
     struct ox_pos record_pos;
     struct ox_router_create create;
     struct ox_append append;
-    struct ox_ledger_delete delete_ledger;
     struct ox_ledger *new_handle; // being made current
     struct ox_location new_where;
-    struct ox_location dropping; // replaced ledger, to be deleted
-    bool is_dropping;
+    struct ml_follower follower;  // durable cursors
+    struct cursor_follow *follow; // or NULL
 };
 
 // The hidden half, checked.
@@ -86,6 +109,48 @@ void cursor_custom(const struct ox_cursor *c, struct ox_kv *ret);
 void cursor_schedule(struct ox_cursor *c);
 // Ends waiting acks up to stored_version with OK, or all with an error.
 void cursor_answer(struct ox_cursor *c, enum ox_err err);
+
+// Ends or removes a cursor that was asked to, if nothing of it is under way.
+void cursor_end_if_quiet(struct cursor_impl *impl);
+// Deletes a cursor ledger that no node names (any more), in the background.
+void cursor_discard(const struct cursor_impl *impl, struct ox_location where);
+
+// cursor_follow.c
+// True if it waits for a flush; while it still makes the next ledger; while a flush switches over.
+bool cursor_follow_waits(const struct cursor_impl *impl);
+bool cursor_follow_is_making(const struct cursor_impl *impl);
+bool cursor_follow_is_switching(const struct cursor_impl *impl);
+// For a flush: takes over the ledger that was begun (new_handle, new_where), whose entry 1 comes next; or is to write the node. False: an ordinary flush.
+bool cursor_follow_take(struct cursor_impl *impl);
+bool cursor_follow_into_node(struct cursor_impl *impl);
+// The following is over; a ledger that was begun and not taken is deleted. drop: only if it waits for a flush.
+void cursor_follow_end(struct cursor_impl *impl, enum ox_err err);
+void cursor_follow_drop(struct cursor_impl *impl, enum ox_err err);
+
+// cursor_node.c: pure functions on nodes and entries, for cursors that are open and for those that are not.
+// True for names that clients neither see nor change.
+bool cursor_key_is_internal(const char *key);
+// A property of a node, in the arena.
+Mldata__StringProperty *cursor_node_property(struct ox_arena *arena, const char *name, const char *value);
+// Where the cursor ledger is (id -1: none): its stamp's place, else the bootstrap place. Errors: NO_PLACE, CORRUPT (an impossible physical id).
+enum ox_err cursor_node_location(const struct ox_ml_factory *f, const Mldata__ManagedCursorInfo *info,
+                                 struct ox_location *ret) OX_CHECKED;
+// The same from the node's bytes. Errors also: CORRUPT.
+enum ox_err cursor_node_find(const struct ox_ml_factory *f, struct ox_buf node, struct ox_location *ret) OX_CHECKED;
+// Replaces what the properties say of the ledger's place: stamps where they are on, the physical id where it differs; nothing without a ledger.
+void cursor_node_locate(const struct ox_ml_factory *f, Mldata__ManagedCursorInfo *info, struct ox_arena *arena,
+                        struct ox_location where);
+// The node's bytes, guarded where Pulsar would misread them; the caller's reference.
+struct ox_buf cursor_node_encode(const struct ox_ml_factory *f, const Mldata__ManagedCursorInfo *info,
+                                 struct ox_location where);
+// True if an entry of a cursor ledger can be understood.
+bool cursor_entry_is_position(struct ox_buf entry);
+// True if the whole of an entry of a cursor ledger (empty: none was ever written) can stand in that node.
+bool cursor_node_holds(const struct ox_ml_factory *f, struct ox_buf node, struct ox_buf entry);
+// The node with another cursor ledger, whose last entry is `entry`; where.id -1: with the entry's position in it (empty: with the one it has already).
+// All else of it stays, byte for byte. Errors: CORRUPT.
+enum ox_err cursor_node_move(const struct ox_ml_factory *f, struct ox_buf node, struct ox_buf entry,
+                             struct ox_location where, struct ox_buf *ret) OX_CHECKED;
 
 // cursor_record.c
 // The PositionInfo of a mark-delete position with the ranges known now, packed; the slice is the caller's.

@@ -17,4 +17,18 @@ void ox_cursors_ledger_gone(struct ox_mledger *ml, int64_t ledger);
 // The log was fenced or failed: pending acks and reads end with err.
 void ox_cursors_fail(struct ox_mledger *ml, enum ox_err err);
 
+// Custom metadata of a cursor's ledgers, by the names of log and cursor; also what owner checks expect.
+void ml_cursor_owner(const struct ox_ml_factory *f, const char *log, const char *cursor, struct ox_kv *ret);
+
+struct ml_follower;
+// What follows the active place for a durable cursor, and back.
+struct ml_follower *ox_cursor_follower(struct ox_cursor *c);
+struct ox_cursor *ox_cursor_of_follower(const struct ml_follower *w);
+// True if its ledger is not in the active place and the cursor works.
+bool ox_cursor_is_elsewhere(const struct ox_cursor *c);
+// Brings its position into the active place or the node, by a flush; acknowledgements go on meanwhile. Errors: those of the stores; it stays where it was then.
+void ox_cursor_follow(struct ox_cursor *c, struct ox_op *op);
+// Looks at all cursors of a log that has just been opened.
+void ox_cursors_check(struct ox_mledger *ml);
+
 #endif

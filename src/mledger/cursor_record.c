@@ -7,10 +7,6 @@
 #include "wire/mldata.h"
 
 #define CURSOR_ARENA_BYTES (64u * 1024 * 1024) // one record, unpacked
-#define CURSOR_STAMP "_pulsar.bookieClusterName"
-#define CURSOR_STAMP_INTERNAL \
-    "#pulsar.internal.bookieClusterName" // survives Pulsar's update of subscription properties
-#define CURSOR_PHYSICAL "_pulsar.physicalLedgerId"
 
 static size_t cursor_range_count(const struct ox_cursor *c)
 {
@@ -84,50 +80,21 @@ struct ox_buf cursor_pack_position(const struct ox_cursor *c, struct ox_pos mark
     return bytes;
 }
 
-static bool cursor_key_is_internal(const char *key)
-{
-    return strncmp(key, "#pulsar.internal.", 17) == 0 || strncmp(key, "_pulsar.", 8) == 0;
-}
-
-static bool cursor_key_is_location(const char *key)
-{
-    return strcmp(key, CURSOR_STAMP) == 0 || strcmp(key, CURSOR_STAMP_INTERNAL) == 0 || strcmp(key, CURSOR_PHYSICAL) == 0;
-}
-
-static void cursor_add_property(Mldata__ManagedCursorInfo *info, struct ox_arena *arena, const char *name, const char *value)
-{
-    Mldata__StringProperty *p = ox_arena_alloc(arena, sizeof *p);
-    mldata__string_property__init(p);
-    p->name = ox_arena_strndup(arena, name, strlen(name));
-    p->value = ox_arena_strndup(arena, value, strlen(value));
-    info->cursor_properties[info->n_cursor_properties++] = p;
-}
-
 // User properties as they are now, internal ones as they were found, and where the cursor ledger is.
 static void cursor_pack_properties(const struct ox_cursor *c, Mldata__ManagedCursorInfo *info, struct ox_arena *arena,
                                    struct ox_location where)
 {
-    const struct ox_ml_factory *f = c->ml->factory;
     size_t old_count = info->n_cursor_properties;
     Mldata__StringProperty **old = info->cursor_properties;
     info->n_cursor_properties = 0;
-    info->cursor_properties = ox_arena_alloc(arena, (old_count + c->properties.count + 4) * sizeof *old);
+    info->cursor_properties = ox_arena_alloc(arena, (old_count + c->properties.count + 1) * sizeof *old);
     for (size_t i = 0; i < c->properties.count; i++)
-        cursor_add_property(info, arena, c->properties.pairs[i].key, c->properties.pairs[i].value);
+        info->cursor_properties[info->n_cursor_properties++] =
+            cursor_node_property(arena, c->properties.pairs[i].key, c->properties.pairs[i].value);
     for (size_t i = 0; i < old_count; i++)
-        if (cursor_key_is_internal(old[i]->name) && !cursor_key_is_location(old[i]->name))
+        if (cursor_key_is_internal(old[i]->name))
             info->cursor_properties[info->n_cursor_properties++] = old[i];
-    if (where.id < 0)
-        return;
-    if (f->settings.stamps) {
-        cursor_add_property(info, arena, CURSOR_STAMP, ox_router_name(f->router, where.place));
-        cursor_add_property(info, arena, CURSOR_STAMP_INTERNAL, ox_router_name(f->router, where.place));
-    }
-    if (where.physical != where.id) {
-        char number[24];
-        snprintf(number, sizeof number, "%lld", (long long)where.physical);
-        cursor_add_property(info, arena, CURSOR_PHYSICAL, number);
-    }
+    cursor_node_locate(c->ml->factory, info, arena, where);
 }
 
 static void cursor_put_position(const struct ox_cursor *c, Mldata__ManagedCursorInfo *info, struct ox_arena *arena)
@@ -167,9 +134,7 @@ struct ox_buf cursor_pack_node(const struct ox_cursor *c, bool with_position, st
     info->mark_delete_entry_id = snapshot.entry;
     info->last_active = (int64_t)c->last_active_ms;
     cursor_pack_properties(c, info, &arena, where);
-    bool elsewhere = where.id >= 0 && (where.place != 0 || where.physical != where.id);
-    bool guarded = elsewhere && c->ml->factory->settings.guarded_records;
-    struct ox_buf bytes = ox_cursor_encode(info, guarded ? OX_RECORD_GUARDED : OX_RECORD_PLAIN);
+    struct ox_buf bytes = cursor_node_encode(c->ml->factory, info, where);
     ox_arena_fini(&arena);
     return bytes;
 }
@@ -240,21 +205,11 @@ enum ox_err cursor_take_position(struct ox_cursor *c, struct ox_buf record)
     return err == OX_OK ? OX_OK : OX_E_CORRUPT;
 }
 
-// Where the cursor ledger is: its stamp's place, else the bootstrap place.
-static enum ox_err cursor_take_location(struct ox_cursor *c, const Mldata__ManagedCursorInfo *info, struct ox_location *ret)
+static void cursor_take_properties(struct ox_cursor *c, const Mldata__ManagedCursorInfo *info)
 {
-    enum ox_err err = OX_OK;
-    *ret = (struct ox_location){0, info->cursors_ledger_id, info->cursors_ledger_id};
-    for (size_t i = 0; i < info->n_cursor_properties && err == OX_OK; i++) {
-        const Mldata__StringProperty *p = info->cursor_properties[i];
-        if (strcmp(p->name, CURSOR_STAMP) == 0 || strcmp(p->name, CURSOR_STAMP_INTERNAL) == 0)
-            err = ox_router_find(c->ml->factory->router, p->value, &ret->place);
-        else if (strcmp(p->name, CURSOR_PHYSICAL) == 0)
-            err = ox_parse_i64(p->value, 0, INT64_MAX, &ret->physical) == OX_OK ? OX_OK : OX_E_CORRUPT;
-        else if (!cursor_key_is_internal(p->name))
-            ox_kv_set(&c->properties, p->name, p->value);
-    }
-    return err;
+    for (size_t i = 0; i < info->n_cursor_properties; i++)
+        if (!cursor_key_is_internal(info->cursor_properties[i]->name))
+            ox_kv_set(&c->properties, info->cursor_properties[i]->name, info->cursor_properties[i]->value);
 }
 
 enum ox_err cursor_take_node(struct ox_cursor *c, struct ox_buf value, struct ox_location *ret_where)
@@ -263,8 +218,9 @@ enum ox_err cursor_take_node(struct ox_cursor *c, struct ox_buf value, struct ox
     ox_arena_init(&arena, CURSOR_ARENA_BYTES);
     Mldata__ManagedCursorInfo *info = NULL;
     enum ox_err err = ox_cursor_decode(&arena, value, &info, NULL);
-    err = err == OX_OK ? cursor_take_location(c, info, ret_where) : OX_E_CORRUPT;
+    err = err == OX_OK ? cursor_node_location(c->ml->factory, info, ret_where) : OX_E_CORRUPT;
     if (err == OX_OK) {
+        cursor_take_properties(c, info);
         if (info->has_mark_delete_ledger_id && info->has_mark_delete_entry_id)
             c->mark_delete = (struct ox_pos){info->mark_delete_ledger_id, info->mark_delete_entry_id};
         if (info->has_last_active)

@@ -151,8 +151,8 @@ static ox_step recovery_entry(struct ox_seq *s)
     return err == OX_OK ? OX_GOTO(s, recovery_settle) : recovery_failed(s, err, "entry");
 }
 
-// Makes the position a legal one of this log. A ledger that was empty and dropped at this opening is no surprise; any other position that had to be moved is
-// named, and stored anew with the next change or at the close.
+// Makes the position a legal one of this log. A ledger that was empty and dropped, at this opening or by a rollover, is no surprise; any other position that had
+// to be moved is named, and stored anew with the next change or at the close.
 static void recovery_clamp(struct cursor_recovery *r)
 {
     struct ox_cursor *c = r->cursor;
@@ -161,7 +161,8 @@ static void recovery_clamp(struct cursor_recovery *r)
     if (ox_pos_equal(found, c->mark_delete))
         return;
     cursor_impl(c)->version++;
-    if (found.ledger != r->ml->dropped)
+    bool was_empty = found.ledger == r->ml->dropped || (found.entry < 0 && found.ledger < ox_ml_first(r->ml).ledger);
+    if (!was_empty)
         ox_warn(recovery_log(r), "cursor.clamped", "log=%s cursor=%s found=" OX_POS_FMT " taken=" OX_POS_FMT,
                 r->ml->name, c->name, OX_POS_ARG(found), OX_POS_ARG(c->mark_delete));
 }
@@ -259,6 +260,7 @@ void ox_cursors_fail(struct ox_mledger *ml, enum ox_err err)
         struct cursor_impl *impl = cursor_impl(c);
         if (impl->failed == OX_OK)
             impl->failed = err;
+        cursor_follow_drop(impl, err);
         cursor_answer(c, err);
         if (impl->reading)
             ox_op_cancel(&impl->reading->op);

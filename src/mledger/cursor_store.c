@@ -1,6 +1,6 @@
 // cursor_store.c - making positions durable: one flush at a time into the cursor ledger or the node; closing; removal.
 #include "mledger/cursor_impl.h"
-#include "mledger/mledger.h"
+#include "mledger/mledger_int.h"
 
 #define CURSOR_REREAD_NS (100 * OX_MS) // between two tries to learn what became of a node
 #define CURSOR_REREADS_ENDING 50       // a cursor that ends gives up after so many, and answers nobody
@@ -70,13 +70,18 @@ static uint64_t cursor_due_ns(const struct cursor_impl *impl)
     return impl->flushed_ns ? impl->flushed_ns + wait : 0;
 }
 
+static bool cursor_is_dirty(const struct cursor_impl *impl)
+{
+    return impl->version != impl->stored_version || impl->properties_dirty;
+}
+
 void cursor_schedule(struct ox_cursor *c)
 {
     struct cursor_impl *impl = cursor_impl(c);
-    bool dirty = impl->version != impl->stored_version || impl->properties_dirty;
-    if (!c->durable || impl->job != CURSOR_JOB_NONE || !dirty || impl->failed != OX_OK)
+    bool follows = cursor_follow_waits(impl);
+    if (!c->durable || impl->job != CURSOR_JOB_NONE || !(follows || cursor_is_dirty(impl)) || impl->failed != OX_OK)
         return;
-    uint64_t now = ox_now_ns(cursor_factory(impl)->loop), due = cursor_due_ns(impl);
+    uint64_t now = ox_now_ns(cursor_factory(impl)->loop), due = follows ? 0 : cursor_due_ns(impl);
     if (due > now) {
         ox_timer_start(&impl->timer, due - now);
         return;
@@ -94,6 +99,7 @@ static void cursor_fail(struct cursor_impl *impl, enum ox_err err)
                 impl->cursor->name, ox_err_name(err));
     }
     ox_timer_stop(&impl->timer);
+    cursor_follow_drop(impl, err);
     cursor_answer(impl->cursor, err);
 }
 
@@ -126,6 +132,7 @@ static ox_step cursor_node_written(struct ox_seq *s);
 static ox_step cursor_write_node(struct ox_seq *s, struct ox_buf give_value)
 {
     struct cursor_impl *impl = cursor_of(s);
+    impl->properties_writing = impl->properties_dirty;
     impl->properties_dirty = false;
     ox_buf_unref(&impl->node_writing);
     impl->node_writing = give_value;
@@ -142,6 +149,14 @@ static ox_step cursor_node_put(struct ox_seq *s)
 
 static ox_step cursor_node_reread(struct ox_seq *s);
 static ox_step cursor_after_node(struct ox_seq *s);
+static ox_step cursor_switch_back(struct ox_seq *s);
+
+// The node certainly does not name the next ledger: a cursor that was following goes on in its old one. Properties that somebody waits for need the node.
+static bool cursor_can_switch_back(const struct cursor_impl *impl, enum ox_err err)
+{
+    bool lost = err == OX_E_SHUTDOWN || err == OX_E_SESSION_EXPIRED || err == OX_E_FENCED;
+    return cursor_follow_is_switching(impl) && impl->new_handle && impl->handle && !impl->properties_writing && !lost;
+}
 
 static ox_step cursor_node_ask(struct ox_seq *s)
 {
@@ -163,7 +178,7 @@ static ox_step cursor_node_written(struct ox_seq *s)
     impl->rereads = 0;
     if (s->err == OX_E_UNKNOWN_OUTCOME || s->err == OX_E_BAD_VERSION)
         return OX_GOTO(s, cursor_node_ask);
-    return OX_FINISH(s, s->err);
+    return cursor_can_switch_back(impl, s->err) ? OX_GOTO(s, cursor_switch_back) : OX_FINISH(s, s->err);
 }
 
 // The node could not be read. As long as it may name either of two ledgers nothing may be stored in one of them, so it is asked again until somebody answers;
@@ -207,6 +222,7 @@ static ox_step cursor_node_reread(struct ox_seq *s)
 
 static ox_step cursor_append_record(struct ox_seq *s);
 static ox_step cursor_new_ledger(struct ox_seq *s);
+static ox_step cursor_switch(struct ox_seq *s);
 
 static bool cursor_ledger_is_full(const struct cursor_impl *impl)
 {
@@ -219,10 +235,15 @@ static ox_step cursor_flush_start(struct ox_seq *s)
 {
     struct cursor_impl *impl = cursor_of(s);
     impl->flushed_ns = ox_now_ns(s->loop);
-    if (impl->properties_dirty && impl->where.id < 0 && cursor_fits_node(impl->cursor)) {
+    if (cursor_follow_take(impl))
+        return OX_GOTO(s, cursor_switch);
+    bool into_node = impl->properties_dirty && impl->where.id < 0 && cursor_fits_node(impl->cursor);
+    if (cursor_follow_into_node(impl) || into_node) {
         cursor_snapshot(impl);
         return cursor_write_node(s, cursor_pack_node(impl->cursor, true, impl->where, impl->record_pos));
     }
+    if (!cursor_is_dirty(impl))
+        return OX_FINISH(s, OX_OK); // it was to follow, and need not any more
     if (!impl->handle || cursor_ledger_is_full(impl)) {
         cursor_set_state(impl->cursor, OX_CURSOR_SWITCHING);
         return OX_GOTO(s, cursor_new_ledger);
@@ -322,13 +343,59 @@ static ox_step cursor_into_node(struct ox_seq *s)
     return cursor_write_node(s, cursor_pack_node(impl->cursor, true, impl->where, impl->record_pos));
 }
 
-static ox_step cursor_drop_old(struct ox_seq *s);
+// ---- a flush that leaves another place: as above, but the next ledger has been begun already, and there is a way back ---------------
 
-// Takes the ledger that the node now names as the current one and notes the one it replaces.
+static ox_step cursor_switch_moved(struct ox_seq *s);
+static ox_step cursor_append_record(struct ox_seq *s);
+
+static ox_step cursor_switch(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    cursor_set_state(impl->cursor, OX_CURSOR_SWITCHING);
+    cursor_snapshot(impl);
+    cursor_append(s, impl->new_handle, 1, impl->record);
+    return OX_WAIT(s, cursor_switch_moved);
+}
+
+static ox_step cursor_switch_moved(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    if (s->err != OX_OK)
+        return OX_GOTO(s, cursor_switch_back);
+    OX_CRASHPOINT(s->loop, "follow.after_cursor_move");
+    return cursor_write_node(s, cursor_pack_node(impl->cursor, false, impl->new_where, impl->follow->first_pos));
+}
+
+// The next ledger is of no use; the same snapshot goes into the old one, as if nothing had been tried.
+static ox_step cursor_switch_back(struct ox_seq *s)
+{
+    struct cursor_impl *impl = cursor_of(s);
+    impl->follow->err = s->err;
+    ox_ledger_release(impl->new_handle);
+    impl->new_handle = NULL;
+    cursor_discard(impl, impl->new_where);
+    if (!impl->handle)
+        return OX_GOTO(s, cursor_into_node);
+    cursor_set_state(impl->cursor, OX_CURSOR_OPEN);
+    if (impl->properties_dirty)
+        return cursor_write_node(s, cursor_pack_node(impl->cursor, false, impl->where, impl->stored_pos));
+    return OX_GOTO(s, cursor_append_record);
+}
+
+void cursor_discard(const struct cursor_impl *impl, struct ox_location where)
+{
+    struct ox_kv owner = {0};
+    cursor_custom(impl->cursor, &owner);
+    ml_discard(cursor_factory(impl), where, &owner);
+    ox_kv_fini(&owner);
+}
+
+// ---- the node is written ----------------------------------------------------------------------------------------------
+
+// Takes the ledger that the node now names as the current one; the one it replaces is deleted.
 static void cursor_take_ledger(struct cursor_impl *impl)
 {
-    impl->is_dropping = impl->where.id >= 0;
-    impl->dropping = impl->where;
+    struct ox_location old = impl->where;
     if (impl->handle)
         ox_ledger_release(impl->handle);
     impl->handle = impl->new_handle;
@@ -338,14 +405,16 @@ static void cursor_take_ledger(struct cursor_impl *impl)
     impl->ledger_since_ns = ox_now_ns(cursor_factory(impl)->loop);
     impl->cursor->cursor_ledger = impl->where.id;
     cursor_set_state(impl->cursor, OX_CURSOR_OPEN);
+    if (old.id >= 0)
+        cursor_discard(impl, old);
 }
 
 // The node holds the whole position; the ledger that it named before is of no use.
 static void cursor_node_holds_all(struct cursor_impl *impl)
 {
-    impl->is_dropping = impl->where.id >= 0;
-    impl->dropping = impl->where;
     cursor_drop_handles(impl);
+    if (impl->where.id >= 0)
+        cursor_discard(impl, impl->where);
     impl->where.id = impl->where.physical = -1;
     impl->cursor->cursor_ledger = -1;
     cursor_stored(impl);
@@ -356,16 +425,17 @@ static ox_step cursor_after_node(struct ox_seq *s)
     struct cursor_impl *impl = cursor_of(s);
     ox_buf_unref(&impl->node_value);
     impl->node_value = ox_buf_ref(impl->node_writing);
+    impl->properties_writing = false;
     OX_CRASHPOINT(s->loop, "cursor.after_node");
     if (impl->new_handle) {
         cursor_take_ledger(impl);
         cursor_stored(impl);
-        return OX_GOTO(s, cursor_drop_old);
+        return OX_FINISH(s, OX_OK);
     }
     if (impl->job == CURSOR_JOB_FLUSH && impl->handle)
         return OX_GOTO(s, cursor_append_record); // the node had new properties, the position goes into the ledger
     cursor_node_holds_all(impl);
-    return OX_GOTO(s, cursor_drop_old);
+    return OX_FINISH(s, OX_OK);
 }
 
 static ox_step cursor_record_written(struct ox_seq *s);
@@ -384,32 +454,6 @@ static ox_step cursor_record_written(struct ox_seq *s)
         return OX_GOTO(s, cursor_into_node);
     OX_CRASHPOINT(s->loop, "cursor.after_append");
     cursor_stored(impl);
-    return OX_GOTO(s, cursor_drop_old);
-}
-
-static ox_step cursor_old_dropped(struct ox_seq *s);
-
-// Deletes the ledger that the node does not name any more. A failure leaves it to the sweep for orphans.
-static ox_step cursor_drop_old(struct ox_seq *s)
-{
-    struct cursor_impl *impl = cursor_of(s);
-    if (!impl->is_dropping)
-        return OX_FINISH(s, OX_OK);
-    impl->is_dropping = false;
-    struct ox_kv owner = {0};
-    cursor_custom(impl->cursor, &owner);
-    ox_seq_bind(s, &impl->delete_ledger.op, "cursor.ledger.delete");
-    ox_router_delete(cursor_factory(impl)->router, &impl->delete_ledger, impl->dropping, &owner);
-    ox_kv_fini(&owner);
-    return OX_WAIT(s, cursor_old_dropped);
-}
-
-static ox_step cursor_old_dropped(struct ox_seq *s)
-{
-    struct cursor_impl *impl = cursor_of(s);
-    if (s->err != OX_OK && s->err != OX_E_NO_LEDGER && s->err != OX_E_SHUTDOWN)
-        ox_warn(cursor_factory(impl)->log, "cursor.ledger.left", "log=%s cursor=%s ledger=%lld error=%s",
-                impl->cursor->ml->name, impl->cursor->name, (long long)impl->dropping.id, ox_err_name(s->err));
     return OX_FINISH(s, OX_OK);
 }
 
@@ -419,7 +463,7 @@ static ox_step cursor_close_start(struct ox_seq *s)
 {
     struct cursor_impl *impl = cursor_of(s);
     struct ox_cursor *c = impl->cursor;
-    bool dirty = impl->version != impl->stored_version || impl->properties_dirty || impl->node_stale;
+    bool dirty = cursor_is_dirty(impl) || impl->node_stale;
     bool fits = cursor_fits_node(c);
     if (!c->durable || impl->failed != OX_OK || (!dirty && (impl->where.id < 0 || !fits)))
         return OX_FINISH(s, impl->failed);
@@ -452,9 +496,9 @@ static ox_step cursor_removed_node(struct ox_seq *s)
     if (s->err != OX_OK && s->err != OX_E_NOT_FOUND)
         return OX_FINISH(s, s->err);
     OX_CRASHPOINT(s->loop, "cursor.after_remove");
-    impl->is_dropping = impl->where.id >= 0;
-    impl->dropping = impl->where;
-    return OX_GOTO(s, cursor_drop_old);
+    if (impl->where.id >= 0)
+        cursor_discard(impl, impl->where);
+    return OX_FINISH(s, OX_OK);
 }
 
 static void cursor_end(struct cursor_impl *impl, enum ox_err err)
@@ -492,6 +536,15 @@ static void cursor_start_end(struct cursor_impl *impl)
         cursor_start(impl, CURSOR_JOB_CLOSE, "cursor.close", cursor_close_start);
 }
 
+void cursor_end_if_quiet(struct cursor_impl *impl)
+{
+    if (!impl->ending || impl->job != CURSOR_JOB_NONE)
+        return;
+    cursor_follow_drop(impl, OX_E_CLOSED);
+    if (!cursor_follow_is_making(impl))
+        cursor_start_end(impl);
+}
+
 // A flush that failed: whoever waits is told; what is not durable is tried again, unless the store has lost us.
 static void cursor_flush_failed(struct cursor_impl *impl, enum ox_err err)
 {
@@ -499,8 +552,9 @@ static void cursor_flush_failed(struct cursor_impl *impl, enum ox_err err)
         ox_ledger_release(impl->new_handle);
         impl->new_handle = NULL;
     }
-    if (!impl->handle)
-        cursor_set_state(impl->cursor, OX_CURSOR_NO_LEDGER);
+    impl->properties_dirty |= impl->properties_writing;
+    impl->properties_writing = false;
+    cursor_set_state(impl->cursor, impl->handle ? OX_CURSOR_OPEN : OX_CURSOR_NO_LEDGER);
     if (err == OX_E_FENCED || err == OX_E_SHUTDOWN || err == OX_E_SESSION_EXPIRED)
         cursor_fail(impl, err);
     else
@@ -523,12 +577,15 @@ static void cursor_job_done(struct ox_seq *s, enum ox_err err)
     }
     if (err != OX_OK)
         cursor_flush_failed(impl, err);
+    if (cursor_follow_is_switching(impl))
+        cursor_follow_end(impl, err != OX_OK ? err : impl->follow->err);
     if (impl->ending)
-        cursor_start_end(impl);
+        cursor_end_if_quiet(impl);
     else if (err == OX_OK)
         cursor_schedule(impl->cursor);
     else if (impl->failed == OX_OK)
         ox_timer_start(&impl->timer, cursor_factory(impl)->settings.mark_delete_interval_ns);
+    ml_follower_check(&impl->follower); // its new ledger may have been begun before another place became active
 }
 
 static void cursor_begin_end(struct ox_cursor *c, struct ox_op *op, bool remove)
@@ -540,8 +597,7 @@ static void cursor_begin_end(struct ox_cursor *c, struct ox_op *op, bool remove)
     impl->unloading = remove;
     ox_timer_stop(&impl->timer);
     cursor_set_state(c, OX_CURSOR_CLOSING);
-    if (impl->job == CURSOR_JOB_NONE)
-        cursor_start_end(impl);
+    cursor_end_if_quiet(impl);
 }
 
 void ox_cursor_close(struct ox_cursor *c, struct ox_op *op)

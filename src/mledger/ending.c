@@ -1,5 +1,5 @@
 // ending.c - the log ends in this process: close, and delete.
-#include "mledger/mledger_int.h"
+#include "mledger/deletes.h"
 
 static struct mledger_impl *ending_impl(struct ox_seq *s)
 {
@@ -27,10 +27,13 @@ static ox_step ending_cursors_over(struct ox_seq *s);
 static ox_step ending_ledger(struct ox_seq *s);
 static ox_step ending_ledger_closed(struct ox_seq *s);
 static ox_step ending_reads(struct ox_seq *s);
+static ox_step removal_intents(struct ox_seq *s);
+static ox_step removal_intent_written(struct ox_seq *s);
 static ox_step removal_record(struct ox_seq *s);
 static ox_step removal_recorded(struct ox_seq *s);
 static ox_step removal_ledger(struct ox_seq *s);
 static ox_step removal_ledger_deleted(struct ox_seq *s);
+static ox_step removal_ledger_kept(struct ox_seq *s);
 static ox_step removal_node(struct ox_seq *s);
 static ox_step removal_node_deleted(struct ox_seq *s);
 static ox_step ending_last(struct ox_seq *s);
@@ -71,7 +74,7 @@ void ox_mledger_delete(struct ox_mledger *ml, struct ox_op *op)
 static bool ending_is_busy(const struct mledger_impl *impl)
 {
     return impl->roll.seq.active || impl->trim.seq.active || impl->writer.seq.active || !ox_list_empty(&impl->pending) ||
-           !ox_list_empty(&impl->parked) || ox_op_pending(&impl->wake) || impl->reads > 0;
+           !ox_list_empty(&impl->parked) || ox_op_pending(&impl->wake) || impl->reads > 0 || impl->moves > 0;
 }
 
 static ox_step ending_wait(struct ox_seq *s, ox_step_fn fn, const char *name)
@@ -135,7 +138,7 @@ static ox_step ending_reads(struct ox_seq *s)
     if (ending_is_busy(impl))
         return ENDING_WAIT(s, ending_reads);
     if (impl->ending.remove && impl->ending.first == OX_OK)
-        return OX_GOTO(s, removal_record);
+        return OX_GOTO(s, removal_intents);
     return OX_GOTO(s, ending_last);
 }
 
@@ -147,7 +150,74 @@ static ox_step ending_last(struct ox_seq *s)
     return OX_FINISH(s, impl->ending.first);
 }
 
-// ---- delete: the record loses its ledgers, then the place, then the node goes (rule 10) -------------------------------
+// ---- delete: the record loses its ledgers, then the places, then the node goes (rule 10) -------------------------------
+
+// One location of a ledger: its primary, then its copies.
+struct removal_target {
+    const char *place; // name; NULL behind the last one
+    struct ox_location where;
+};
+
+static struct removal_target removal_target(const struct ox_mledger *ml, const struct ox_ml_ledger *l, size_t i)
+{
+    struct removal_target t = {.where = l->where};
+    const struct ox_router *router = ml->factory->router;
+    if (i == 0) {
+        t.place = ox_router_name(router, l->where.place);
+    } else if (i <= l->copies.count) {
+        t.place = l->copies.items[i - 1].place;
+        t.where.physical = l->copies.items[i - 1].physical;
+        if (ox_router_find(router, t.place, &t.where.place) != OX_OK)
+            t.where.place = UINT32_MAX; // what is asked of it answers NO_PLACE
+    }
+    return t;
+}
+
+static bool removal_is_away(const struct ox_mledger *ml, const struct removal_target *t)
+{
+    return t->where.place == UINT32_MAX || !ox_router_place(ml->factory->router, t->where.place);
+}
+
+// Keeps the intent to delete what can't be reached now.
+static ox_step removal_keep(struct ox_seq *s, struct removal_target t, ox_step_fn then, const char *name)
+{
+    struct mledger_impl *impl = ending_impl(s);
+    impl->ending.intent = ox_malloc(sizeof *impl->ending.intent);
+    ox_seq_bind(s, &impl->ending.intent->op, "mledger.remove.keep");
+    ml_intent_write(impl->ml->factory, impl->ending.intent, t.place, t.where.id, t.where.physical, &impl->owner);
+    return ox_seq_goto(s, then, name, OX_STEP_WAIT);
+}
+
+static void removal_kept(struct ox_seq *s)
+{
+    struct ml_ending *e = &ending_impl(s)->ending;
+    ox_free(e->intent);
+    e->intent = NULL;
+}
+
+// What lies in places that are not open is noted before the record forgets it: no crash leaves a ledger behind that nobody knows of.
+static ox_step removal_intents(struct ox_seq *s)
+{
+    struct ml_ending *e = &ending_impl(s)->ending;
+    struct ox_mledger *ml = ending_impl(s)->ml;
+    for (; e->ledger < ml->ledger_count; e->ledger++, e->target = 0) {
+        struct removal_target t;
+        while ((t = removal_target(ml, ml->ledgers[e->ledger], e->target)).place) {
+            e->target++;
+            if (removal_is_away(ml, &t))
+                return removal_keep(s, t, removal_intent_written, "removal_intent_written");
+        }
+    }
+    e->target = 0;
+    return OX_GOTO(s, removal_record);
+}
+
+static ox_step removal_intent_written(struct ox_seq *s)
+{
+    removal_kept(s);
+    ending_note(&ending_impl(s)->ending, s->err);
+    return s->err == OX_OK ? OX_GOTO(s, removal_intents) : OX_GOTO(s, ending_last);
+}
 
 static void removal_apply(struct ml_edit *e, struct ox_record *draft)
 {
@@ -175,6 +245,13 @@ static ox_step removal_recorded(struct ox_seq *s)
     return OX_GOTO(s, removal_ledger);
 }
 
+// Nothing is at this location any more, or that is somebody's task: on to the next one.
+static ox_step removal_next(struct ox_seq *s)
+{
+    ending_impl(s)->ending.target++;
+    return OX_GOTO(s, removal_ledger);
+}
+
 static ox_step removal_ledger(struct ox_seq *s)
 {
     struct mledger_impl *impl = ending_impl(s);
@@ -182,27 +259,47 @@ static ox_step removal_ledger(struct ox_seq *s)
     if (ml->ledger_count == 0)
         return OX_GOTO(s, removal_node);
     struct ox_ml_ledger *l = ml->ledgers[0];
+    struct removal_target t = removal_target(ml, l, impl->ending.target);
+    if (!t.place) {
+        ml_list_remove(ml, l);
+        impl->ending.target = 0;
+        return OX_GOTO(s, removal_ledger);
+    }
     ml_handle_release(l);
     ox_tail_cache_drop_ledger(&ml->factory->cache, l->where.id);
     ox_seq_bind(s, &impl->ending.del.op, "mledger.remove.ledger");
-    ox_router_delete(ml->factory->router, &impl->ending.del, l->where, &impl->owner);
+    ox_router_delete(ml->factory->router, &impl->ending.del, t.where, &impl->owner);
     return OX_WAIT(s, removal_ledger_deleted);
+}
+
+// It stays in its place, so the node stays too: the sweep knows whose it was.
+static ox_step removal_ledger_left(struct ox_seq *s)
+{
+    struct mledger_impl *impl = ending_impl(s);
+    struct ox_mledger *ml = impl->ml;
+    ox_warn(ml->factory->log, "mledger.remove.ledger_left", "log=%s ledger=%lld error=%s", ml->name,
+            (long long)ml->ledgers[0]->where.id, ox_err_name(s->err));
+    ending_note(&impl->ending, s->err);
+    return removal_next(s);
 }
 
 static ox_step removal_ledger_deleted(struct ox_seq *s)
 {
     struct mledger_impl *impl = ending_impl(s);
     struct ox_mledger *ml = impl->ml;
-    if (s->err != OX_OK && s->err != OX_E_NO_LEDGER) {
-        ox_warn(ml->factory->log, "mledger.remove.ledger_left", "log=%s ledger=%lld error=%s", ml->name,
-                (long long)ml->ledgers[0]->where.id, ox_err_name(s->err));
-        ending_note(&impl->ending, s->err); // the node stays, so that the sweep knows whose it was
-        ml_list_remove(ml, ml->ledgers[0]);
-        return OX_GOTO(s, removal_ledger);
-    }
+    if (ml_place_is_away(s->err))
+        return removal_keep(s, removal_target(ml, ml->ledgers[0], impl->ending.target), removal_ledger_kept,
+                            "removal_ledger_kept");
+    if (s->err != OX_OK && s->err != OX_E_NO_LEDGER)
+        return OX_GOTO(s, removal_ledger_left);
     OX_CRASHPOINT(s->loop, "delete.after_ledger");
-    ml_list_remove(ml, ml->ledgers[0]);
-    return OX_GOTO(s, removal_ledger);
+    return removal_next(s);
+}
+
+static ox_step removal_ledger_kept(struct ox_seq *s)
+{
+    removal_kept(s);
+    return s->err == OX_OK ? removal_next(s) : OX_GOTO(s, removal_ledger_left);
 }
 
 static ox_step removal_node(struct ox_seq *s)

@@ -19,6 +19,7 @@ void ox_ml_settings_init(struct ox_ml_settings *s)
         .ack_flush_count = 1000,
         .guarded_records = true,
         .inflight_bytes_max = OX_TOPIC_INFLIGHT_BYTES,
+        .follow_max = 16,
     };
 }
 
@@ -30,9 +31,10 @@ static void factory_counter(struct ox_ml_factory *f, struct ox_metric *m, const 
 void ox_ml_factory_init(struct ox_ml_factory *f, uint64_t cache_bytes)
 {
     ox_tail_cache_init(&f->cache, cache_bytes);
-    f->open = (struct ox_map){0};
+    f->open = f->claims = (struct ox_map){0};
     ox_list_init(&f->handles);
     ox_list_init(&f->discards);
+    ml_follow_init(f);
     ox_timer_init(&f->idle, f->loop, ml_handles_tick);
     factory_counter(f, &f->appends, "oxbow_ml_appends_total", "Entries acknowledged by all logs");
     factory_counter(f, &f->append_bytes, "oxbow_ml_append_bytes_total", "Bytes of those entries");
@@ -48,7 +50,7 @@ void ox_ml_factory_init(struct ox_ml_factory *f, uint64_t cache_bytes)
 
 void ox_ml_factory_fini(struct ox_ml_factory *f)
 {
-    OX_ASSERT(ox_map_count(&f->open) == 0 && ox_list_empty(&f->handles));
+    OX_ASSERT(ox_map_count(&f->open) == 0 && ox_map_count(&f->claims) == 0 && ox_list_empty(&f->handles));
     struct ox_metric *all[] = {&f->appends,         &f->append_bytes,  &f->append_failures, &f->rollovers,
                                &f->trimmed_ledgers, &f->lost_entries,  &f->lost_ledgers,    &f->orphans,
                                &f->kept_orphans,    &f->cursor_flushes};
@@ -56,5 +58,6 @@ void ox_ml_factory_fini(struct ox_ml_factory *f)
         ox_metric_fini(all[i]);
     ox_timer_stop(&f->idle);
     ml_discard_fini(f);
+    ml_follow_fini(f);
     ox_tail_cache_fini(&f->cache);
 }

@@ -10,6 +10,8 @@
 #include "metastore/metastore.h"
 #include "mledger/tail_cache.h"
 
+struct ml_follow;
+
 // Settings; the names in comments are the configuration keys. ox_ml_settings_init gives Pulsar's defaults.
 struct ox_ml_settings {
     uint64_t ledger_entries_max; // managedLedgerMaxEntriesPerLedger 50000
@@ -31,9 +33,12 @@ struct ox_ml_settings {
     bool guarded_records; // pulsarCompatibleRecords=guarded (default): records that Pulsar would misread are written so that it refuses them
     bool stamps;                 // true once the bootstrap record exists: ledgers' places are written into records
     uint64_t inflight_bytes_max; // OX_TOPIC_INFLIGHT_BYTES
+    uint32_t follow_max; // bookieClusterSwitch.migrationConcurrency 16: rollovers at once when the active place has changed
 };
 // Fills in the defaults.
 void ox_ml_settings_init(struct ox_ml_settings *s);
+
+struct ox_ml_append;
 
 // One per shard. Zero it, set the public members, then ox_ml_factory_init.
 struct ox_ml_factory {
@@ -46,13 +51,18 @@ struct ox_ml_factory {
     const char *instance;           // public: this Oxbow instance's id, written into custom metadata as oxbow/instance
     struct ox_tail_cache cache;     // read-only
     struct ox_map open;             // private: managed ledgers by name
+    struct ox_map claims;           // private: logs whose nodes are being worked on from outside, by name (offline.h)
     struct ox_list handles;         // private: ledgers with a handle that can be closed, the longest unused first
     struct ox_timer idle;           // private: closes unused handles
     struct ox_list discards;        // private: ledgers on their way out
+    struct ml_follow *follow;       // private: what follows the active place
     struct ox_op *drain;            // private: waits for them
     bool sweep_stop;                // public: ends a running sweep at its next ledger
     uint32_t places_known;          // private: so many of the router's places have shown the identity that is on record
     struct ox_metric lost_ledgers, orphans, kept_orphans; // private
+    uint64_t append_ns;               // read-only: how long appends take, a moving mean over some
+    const struct ox_ml_append *probe; // private: the append that is being timed, since probe_ns
+    uint64_t probe_ns;                // private
     struct ox_metric appends, append_bytes, append_failures, rollovers, trimmed_ledgers, lost_entries, cursor_flushes; // private
 };
 // Registers the metrics and makes the cache (settings' cache size: cache_bytes).
@@ -64,6 +74,9 @@ void ox_ml_factory_fini(struct ox_ml_factory *f);
 
 // The sweep at process start: ledgers of this instance that no node names are deleted, owner checked; a stranger's never. Data ledgers whose topic
 // has no node at all are kept, logged and counted: a missing node may be a lost one. Safe while logs are being opened. op: the first error of the stores.
+// Places that are not open are left out, with a line in the log; ledgers that carry OX_COPY_OF (places.h) are whoever moves storage's.
 void ox_ml_orphans_sweep(struct ox_ml_factory *f, struct ox_op *op);
+// The same for one place, when it is opened later in a process's life: ledgers of logs that are open here are left alone then.
+void ox_ml_orphans_sweep_place(struct ox_ml_factory *f, struct ox_op *op, uint32_t place);
 
 #endif

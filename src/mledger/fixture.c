@@ -1,5 +1,6 @@
 // fixture.c - the world of this folder's tests.
 #include "mledger/fixture.h"
+#include "mledger/places.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -103,7 +104,9 @@ void world_start(struct world *w)
     ox_router_init(&w->router, w->loop);
     ox_router_add(&w->router,
                   w->table ? world_open_store(w) : ox_sim_place_new(w->loop, w->store, "default", &w->place_faults));
-    if (w->other_store)
+    if (w->other_store && w->other_away)
+        ox_router_reserve(&w->router, "other", OX_E_PLACE_CLOSED);
+    else if (w->other_store)
         ox_router_add(&w->router, ox_sim_place_new(w->loop, w->other_store, "other", &w->place_faults));
     ox_metrics_init(&w->metrics);
     w->factory = (struct ox_ml_factory){.loop = w->loop,
@@ -144,6 +147,29 @@ void world_init(struct world *w, uint64_t seed)
 {
     world_make(w, seed);
     world_start(w);
+}
+
+void world_init_two(struct world *w, uint64_t seed)
+{
+    world_make(w, seed);
+    w->other_store = ox_sim_store_new(2);
+    w->settings.stamps = true;
+    world_start(w);
+}
+
+void world_other_close(struct world *w)
+{
+    struct ox_op op;
+    world_op(w, &op);
+    ox_router_detach(&w->router, &op, 1, OX_E_PLACE_CLOSED);
+    assert_string_equal(ox_err_name(world_wait(w, &op)), "OK");
+    w->other_away = true;
+}
+
+void world_other_open(struct world *w)
+{
+    ox_router_attach(&w->router, 1, ox_sim_place_new(w->loop, w->other_store, "other", &w->place_faults));
+    w->other_away = false;
 }
 
 void world_init_embedded(struct world *w, uint64_t seed)
@@ -291,6 +317,46 @@ enum ox_err world_ack_upto(struct world *w, struct ox_cursor *c, struct ox_pos p
     world_op(w, &ack.op);
     ox_cursor_mark_delete(c, &ack, p);
     return world_wait(w, &ack.op);
+}
+
+// ---- copies ----------------------------------------------------------------------------------------------------------
+
+static void world_copy_entry(struct world *w, struct ox_ledger *from, struct ox_ledger *to, int64_t entry)
+{
+    struct ox_read read = {.first = entry, .last = entry, .bytes_max = 1};
+    world_op(w, &read.op);
+    ox_ledger_read(from, &read);
+    assert_int_equal(world_wait(w, &read.op), OX_OK);
+    struct ox_append append = {.entry = entry, .parts = {read.entries[0]}, .part_count = 1};
+    world_op(w, &append.op);
+    ox_ledger_append(to, &append);
+    assert_int_equal(world_wait(w, &append.op), OX_OK);
+    ox_read_fini(&read);
+}
+
+struct ox_location world_copy(struct world *w, const char *log, struct ox_location from, uint32_t place)
+{
+    struct ox_kv owner = {0};
+    struct ox_ledger_open open = {0};
+    struct ox_router_create create = {0};
+    struct ox_ledger_close close = {0};
+    ox_ml_owner(&w->factory, log, NULL, &owner);
+    world_op(w, &open.op);
+    ox_router_open(&w->router, &open, from, OX_OPEN_READ_ONLY, &owner);
+    assert_int_equal(world_wait(w, &open.op), OX_OK);
+    ox_kv_set(&owner, OX_COPY_OF, "somewhere");
+    world_op(w, &create.op);
+    ox_router_create_copy(&w->router, &create, place, from.id, &owner);
+    assert_int_equal(world_wait(w, &create.op), OX_OK);
+    for (int64_t i = 0; i <= open.ledger->info.last_entry; i++)
+        world_copy_entry(w, open.ledger, create.ledger, i);
+    world_op(w, &close.op);
+    ox_ledger_close(create.ledger, &close);
+    assert_int_equal(world_wait(w, &close.op), OX_OK);
+    ox_ledger_release(create.ledger);
+    ox_ledger_release(open.ledger);
+    ox_kv_fini(&owner);
+    return create.location;
 }
 
 // ---- nodes -----------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ struct world {
     struct ox_log log;
     struct ox_meta_memory_tree *tree;
     struct ox_sim_store *store, *other_store; // other_store: a second place, if it was wanted
+    bool other_away;                          // the second place is registered, but not open
     struct ox_memory_table *table;            // not NULL: ledgers are in an embedded store on the node's disk instead
     // What hooks do; NULL: nothing special.
     void (*on_place)(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
@@ -48,6 +49,12 @@ struct world {
 void world_init(struct world *w, uint64_t seed);
 // The same with the embedded store.
 void world_init_embedded(struct world *w, uint64_t seed);
+// A world with a second place, "other", and stamped records.
+void world_init_two(struct world *w, uint64_t seed);
+// The second place is closed (nobody may hold its ledgers); what needs it answers PLACE_CLOSED from now on, after restarts too.
+void world_other_close(struct world *w);
+// It is open again, and stays so.
+void world_other_open(struct world *w);
 // Ends process (cleanly, unless it is dead) and world.
 void world_fini(struct world *w);
 // Starts a process with w->settings. The former one must be stopped.
@@ -87,6 +94,8 @@ char *world_node_hex(struct world *w, const char *path);
 struct ox_buf world_node(struct world *w, const char *path, int64_t *ret_version);
 // Writes a node by hand.
 void world_node_put(struct world *w, const char *path, const void *data, size_t len);
+// Copies a sealed ledger of a log from where it is into a place (index), as whoever moves storage does; returns where it is there.
+struct ox_location world_copy(struct world *w, const char *log, struct ox_location from, uint32_t place);
 // Opens a durable cursor at a position.
 struct ox_cursor *world_cursor(struct world *w, struct ox_mledger *ml, const char *name, struct ox_pos start);
 enum ox_err world_ack_upto(struct world *w, struct ox_cursor *c, struct ox_pos p);

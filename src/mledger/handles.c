@@ -60,8 +60,7 @@ void ml_handle_unpin(struct ox_ml_ledger *l)
     OX_ASSERT(l->pins > 0);
     if (--l->pins > 0 || !l->gone)
         return;
-    ml_handle_release(l);
-    ox_free(l);
+    ml_ledger_free(l);
 }
 
 // The factory's timer.

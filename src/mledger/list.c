@@ -59,17 +59,45 @@ struct ox_ml_ledger *ml_list_add(struct ox_mledger *ml, struct ox_location where
     return l;
 }
 
+void ml_ledger_free(struct ox_ml_ledger *l)
+{
+    ml_handle_release(l);
+    ox_copies_fini(&l->copies);
+    ox_free(l);
+}
+
+// It is out of the list: freed with its last pin.
+static void list_let_go(struct ox_ml_ledger *l)
+{
+    l->gone = true;
+    if (l->pins == 0)
+        ml_ledger_free(l);
+}
+
+struct ox_ml_ledger *ml_list_relocate(struct ox_mledger *ml, struct ox_ml_ledger *l, struct ox_location to)
+{
+    size_t i = ml_list_at(ml, l->where.id);
+    OX_ASSERT(i < ml->ledger_count && ml->ledgers[i] == l && l->sealed && to.id == l->where.id && l->sent == 0);
+    struct ox_ml_ledger *moved = ox_malloc(sizeof *moved);
+    *moved = *l;
+    moved->where = to;
+    moved->handle = NULL;
+    moved->pins = 0;
+    moved->lost = false;
+    moved->idle = (struct ox_link){0};
+    l->copies = (struct ox_copies){0};
+    ml->ledgers[i] = moved;
+    list_let_go(l);
+    return moved;
+}
+
 void ml_list_remove(struct ox_mledger *ml, struct ox_ml_ledger *l)
 {
     size_t i = ml_list_at(ml, l->where.id);
     OX_ASSERT(i < ml->ledger_count && ml->ledgers[i] == l);
     ml->ledger_count--;
     memmove(ml->ledgers + i, ml->ledgers + i + 1, (ml->ledger_count - i) * sizeof(struct ox_ml_ledger *));
-    l->gone = true;
-    if (l->pins == 0) {
-        ml_handle_release(l);
-        ox_free(l);
-    }
+    list_let_go(l);
     ml_list_count(ml);
 }
 

@@ -2,6 +2,7 @@
 #ifndef MLEDGER_MLEDGER_H
 #define MLEDGER_MLEDGER_H
 
+#include "mledger/copies.h"
 #include "mledger/factory.h"
 
 struct ox_cursor;
@@ -34,6 +35,7 @@ struct ox_ml_ledger {
     uint64_t used_ns;                      // private: last read, to close idle handles
     uint32_t pins;                         // private: reads in flight
     bool recorded;                         // the node names it; only then are its entries acknowledged
+    struct ox_copies copies;               // other complete locations, as the record has them
     bool gone;                             // private: out of the list, freed with its last pin
     int64_t given;                         // private: entries handed to the writer's handle
     uint64_t given_bytes;                  // private: their bytes

@@ -3,6 +3,7 @@
 #define MLEDGER_MLEDGER_INT_H
 
 #include "mledger/cursor_int.h"
+#include "mledger/follow.h"
 #include "mledger/mledger.h"
 #include "mledger/record.h"
 
@@ -72,6 +73,7 @@ struct ml_roll {
     bool next_broken;              // an append to the next ledger failed before that was recorded
     int tries;
     uint64_t not_before_ns; // no rollover by itself before
+    bool warned; // no next ledger could be made, and that was logged; until one can
 };
 
 // Drops ledgers that nobody needs.
@@ -81,6 +83,8 @@ struct ml_trim {
     int64_t upto; // ledgers up to this id go
     struct ox_timer timer;
 };
+
+struct ml_intent; // deletes.h
 
 // Ends the log.
 struct ml_ending {
@@ -96,6 +100,8 @@ struct ml_ending {
     struct ox_timer pause;
     struct ml_edit edit;
     int tries;
+    size_t ledger, target;    // of the list; which of its locations
+    struct ml_intent *intent; // being written
 };
 
 struct mledger_impl {
@@ -111,13 +117,16 @@ struct mledger_impl {
     int64_t acked_index;     // index of the last acknowledged message; -1: none
     uint64_t rollover_ns;    // drawn: the greatest age of a ledger
     uint32_t reads;          // in flight
+    uint32_t moves;          // relocations in flight
     int64_t entries_trimmed; // entries of ledgers that left the list, for numbers that last
     struct ox_op wake;       // wakes waiters
-    struct ox_timer age;     // the current ledger's greatest age
+    struct ox_timer age;     // the current ledger's greatest age; while it is `young`, its least
+    bool young;              // the current ledger is full, and too young to be replaced
     struct ml_writer writer;
     struct ml_roll roll;
     struct ml_trim trim;
     struct ml_ending ending;
+    struct ml_follower follower;
 };
 
 // The hidden half, checked.
@@ -144,6 +153,10 @@ bool ml_is_open(const struct ox_mledger *ml);
 // list.c
 // A ledger at the end of the list.
 struct ox_ml_ledger *ml_list_add(struct ox_mledger *ml, struct ox_location where);
+// Takes a ledger that is in no list any more out of memory.
+void ml_ledger_free(struct ox_ml_ledger *l);
+// A sealed ledger is somewhere else from now on: later reads open it there, those in flight end with the handle that they have. Returns what stands for it now.
+struct ox_ml_ledger *ml_list_relocate(struct ox_mledger *ml, struct ox_ml_ledger *l, struct ox_location to);
 // Takes a ledger out of the list; it is freed with its last pin.
 void ml_list_remove(struct ox_mledger *ml, struct ox_ml_ledger *l);
 // Index of the first ledger with an id at or above `id`; ledger_count if there is none.
@@ -193,6 +206,8 @@ void ml_roll_init(struct ox_mledger *ml);
 void ml_roll_fini(struct ox_mledger *ml);
 // Starts a rollover if the current ledger is full or old.
 void ml_roll_check(struct ox_mledger *ml);
+// True if ml_roll_check may have something to do at an append; it spares that a look at the clock, for the age has a timer.
+bool ml_roll_is_due(const struct mledger_impl *impl);
 // Goes on if the sequence waits for appends to a ledger to be over.
 void ml_roll_drained(struct ox_mledger *ml);
 
@@ -208,8 +223,13 @@ void ml_wake(struct ox_mledger *ml);
 void ml_wake_done(struct ox_op *op);
 
 // discard.c
-// Deletes a ledger that no record names any more, in the background, owner checked, several tries. `owner` is copied.
+// Deletes a ledger that no record names any more, in the background, owner checked, several tries; if its place isn't open, or they are used up, a node
+// under /oxbow/deletes keeps the intent. `owner` is copied.
 void ml_discard(struct ox_ml_factory *f, struct ox_location where, const struct ox_kv *owner);
+// Likewise a copy of the ledger with the logical id `id`; its place may be one that is not registered any more.
+void ml_discard_copy(struct ox_ml_factory *f, const struct ox_copy *copy, int64_t id, const struct ox_kv *owner);
+// Likewise all of them.
+void ml_discard_copies(struct ox_ml_factory *f, const struct ox_copies *copies, int64_t id, const struct ox_kv *owner);
 // Forgets what waits for another try; the next start's sweep deletes it.
 void ml_discard_fini(struct ox_ml_factory *f);
 

@@ -1,5 +1,7 @@
-// model_test.c - random histories with faults and crashes, by seed: what was acknowledged is read back byte for byte, in order, at its position; ids rise.
+// model_test.c - random histories with faults and crashes, by seed: what was acknowledged is read back byte for byte, in order, at its position; ids rise. Also while
+// the active place changes: then no answered acknowledgement is taken back, and in the end nothing but sealed data is left in the other place.
 #include "mledger/fixture.h"
+#include "mledger/places.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,8 +32,16 @@ struct model {
     struct ox_pos last_acked;
     int last_number; // the newest acknowledged
     int64_t id_max;  // largest ledger id ever seen
-    bool rolling;
     struct ox_op roll;
+    bool moves;             // there are two places
+    uint32_t active;        // index of the active one
+    struct ox_pos answered; // acknowledgements up to it were answered
+};
+
+struct model_ack {
+    struct ox_cursor_ack ack;
+    struct model *model;
+    struct ox_pos pos;
 };
 
 static uint64_t below(struct model *m, uint64_t n)
@@ -114,7 +124,9 @@ static void check_ids(struct model *m)
 {
     for (size_t i = 1; i < m->ml->ledger_count; i++)
         assert_true(m->ml->ledgers[i]->where.id > m->ml->ledgers[i - 1]->where.id);
-    m->id_max = OX_MAX(m->id_max, m->ml->ledgers[m->ml->ledger_count - 1]->where.id);
+    for (size_t i = 0; i < m->ml->ledger_count; i++) // of one that no node ever named, nobody has seen an entry
+        if (m->ml->ledgers[i]->recorded)
+            m->id_max = OX_MAX(m->id_max, m->ml->ledgers[i]->where.id);
 }
 
 // What the log must still hold has the text of its number.
@@ -213,13 +225,17 @@ static void model_restart(struct model *m)
     ox_sim_node_restart(m->w.node);
     world_start(&m->w);
     m->w.factory.settings = m->w.settings;
+    ox_router_activate(&m->w.router, m->active);
 }
 
 static bool model_open_cursor(struct model *m)
 {
     m->cursor = ox_cursor_find(m->ml, "keep");
-    if (m->cursor)
+    if (m->cursor) {
+        assert_true(ox_pos_cmp(m->cursor->mark_delete, m->answered) >= 0);
         return true;
+    }
+    assert_true(m->answered.ledger < 0);
     struct ox_cursor_open op = {0};
     world_op(&m->w, &op.op);
     ox_cursor_open(m->ml, &op, "keep", true, OX_POS_EARLIEST, NULL);
@@ -249,6 +265,23 @@ static void model_open(struct model *m)
     }
 }
 
+static void model_ack_answered(struct ox_op *op)
+{
+    struct model_ack *a = CONTAINER_OF(op, struct model_ack, ack.op);
+    if (op->err == OX_OK && ox_pos_cmp(a->pos, a->model->answered) > 0)
+        a->model->answered = a->pos;
+    ox_free(a);
+}
+
+static void model_ack(struct model *m, struct ox_pos p)
+{
+    struct model_ack *a = ox_malloc(sizeof *a);
+    a->model = m;
+    a->pos = p;
+    ox_op_init(&a->ack.op, m->w.loop, model_ack_answered, "model ack");
+    ox_cursor_mark_delete(m->cursor, &a->ack, p);
+}
+
 static void model_consume(struct model *m)
 {
     if (!m->trims || m->last_acked.ledger < 0)
@@ -256,7 +289,43 @@ static void model_consume(struct model *m)
     struct ox_pos p = {m->last_acked.ledger, OX_MAX(m->last_acked.entry - (int64_t)below(m, 3), 0)};
     if (ox_pos_cmp(p, m->consumed) > 0)
         m->consumed = p;
-    ox_cursor_mark_delete(m->cursor, NULL, p);
+    if (m->moves)
+        model_ack(m, p);
+    else
+        ox_cursor_mark_delete(m->cursor, NULL, p);
+}
+
+// Another place, or the same once more, becomes active.
+static void model_switch(struct model *m, uint32_t active)
+{
+    m->active = active;
+    if (m->w.loop->dead)
+        return;
+    ox_router_activate(&m->w.router, active);
+    ox_ml_follow(&m->w.factory);
+}
+
+// Nobody has the log open: its cursor's position leaves the place that isn't active.
+static enum ox_err model_move_cursor(struct model *m)
+{
+    struct ox_ml_cursor_move move = {.log = NAME, .cursor = "keep", .expected = -1};
+    world_op(&m->w, &move.op);
+    ox_ml_cursor_move(&m->w.factory, &move);
+    return world_wait(&m->w, &move.op);
+}
+
+static void model_step_of_moves(struct model *m)
+{
+    switch (below(m, 3)) {
+    case 0: model_switch(m, (uint32_t)below(m, 2)); break;
+    case 1:
+        if (m->w.loop->dead)
+            return;
+        model_end_process(m);
+        (void)model_move_cursor(m);
+        break;
+    default: model_consume(m); break;
+    }
 }
 
 static void model_roll(struct model *m)
@@ -269,6 +338,10 @@ static void model_roll(struct model *m)
 
 static void model_step(struct model *m)
 {
+    if (m->moves && m->ml && chance(m, 25)) {
+        model_step_of_moves(m);
+        return;
+    }
     switch (below(m, 12)) {
     case 0: model_roll(m); break;
     case 1: model_consume(m); break;
@@ -311,22 +384,53 @@ static void model_settings(struct model *m)
     struct ox_ml_settings *s = &m->w.settings;
     s->ledger_entries_max = 2 + below(m, 12);
     s->broker_entry_metadata = chance(m, 50);
-    s->stamps = chance(m, 50);
+    s->stamps = chance(m, 50) || m->moves;
     s->rollover_ns_max = (1 + below(m, 20)) * OX_SEC;
-    m->trims = chance(m, 50);
+    m->trims = chance(m, 50) || m->moves;
     m->w.factory.settings = *s;
 }
 
-static void model_run(uint64_t seed, bool embedded)
+static void model_world(struct model *m, uint64_t seed)
 {
-    struct model *m = ox_malloc(sizeof *m);
-    m->embedded = embedded;
-    if (embedded)
+    if (m->embedded)
         world_init_embedded(&m->w, seed);
     else
         world_init(&m->w, seed);
+    if (!m->moves)
+        return;
+    world_stop(&m->w);
+    m->w.other_store = ox_sim_store_new(2);
+    world_start(&m->w);
+}
+
+// After a last change of the place all that is open has left the other one; what the node names there is data, and nothing else is left.
+static void model_check_moved(struct model *m)
+{
+    struct ox_ml_left left;
+    struct ox_op sweep;
+    uint32_t away = 1 - m->active;
+    model_switch(m, m->active);
+    world_sleep(&m->w, 300 * OX_SEC); // deletes that failed are tried again after a minute
+    ox_ml_follow_left(&m->w.factory, &left);
+    assert_int_equal(left.logs + left.cursors, 0);
+    world_op(&m->w, &sweep);
+    ox_ml_orphans_sweep(&m->w.factory, &sweep);
+    assert_int_equal(world_wait(&m->w, &sweep), OX_OK);
+    world_settle(&m->w);
+    size_t data = 0;
+    for (size_t i = 0; i < m->ml->ledger_count; i++)
+        data += m->ml->ledgers[i]->where.place == away;
+    assert_int_equal(ox_sim_store_count(away ? m->w.other_store : m->w.store), data);
+}
+
+static void model_run(uint64_t seed, bool embedded, bool moves)
+{
+    struct model *m = ox_malloc(sizeof *m);
+    m->embedded = embedded;
+    m->moves = moves;
+    model_world(m, seed);
     ox_random_seed(&m->random, seed);
-    m->consumed = m->last_acked = OX_POS_EARLIEST;
+    m->consumed = m->last_acked = m->answered = OX_POS_EARLIEST;
     m->id_max = m->last_number = -1;
     m->w.on_place = model_place;
     m->w.on_meta = model_meta;
@@ -340,38 +444,56 @@ static void model_run(uint64_t seed, bool embedded)
         model_step(m);
     }
     m->faulty = false; // the world heals
+    if (m->moves)
+        ox_sim_arm(m->w.node, NULL, 0, OX_SIM_CRASH_PROCESS);
     model_disk(m, false);
     model_recover(m);
     world_settle(&m->w);
     model_recover(m);
     model_check(m);
+    if (m->moves && !embedded)
+        model_check_moved(m);
     model_end_process(m);
+    if (m->moves)
+        assert_int_equal(model_move_cursor(m), OX_OK);
     world_settle(&m->w);
     world_fini(&m->w);
     ox_free(m);
 }
 
-static void model_run_seeds(bool embedded)
+static void model_run_seeds(bool embedded, bool moves)
 {
     const char *one = getenv("OX_SEED"), *many = getenv("OX_SEEDS");
     uint64_t first = one ? strtoull(one, NULL, 10) : 1, count = one ? 1 : many ? strtoull(many, NULL, 10) : SEEDS;
     for (uint64_t seed = first; seed < first + count; seed++) {
         if (getenv("OX_VERBOSE"))
             print_message("seed %llu\n", (unsigned long long)seed);
-        model_run(seed, embedded);
+        model_run(seed, embedded, moves);
     }
 }
 
 static void test_model_acknowledged_entries_survive_faults_and_crashes(void **state)
 {
     (void)state;
-    model_run_seeds(false);
+    model_run_seeds(false, false);
 }
 
 static void test_model_acknowledged_entries_survive_power_cuts_of_the_embedded_store(void **state)
 {
     (void)state;
-    model_run_seeds(true);
+    model_run_seeds(true, false);
+}
+
+static void test_model_what_is_acknowledged_survives_changes_of_the_active_place(void **state)
+{
+    (void)state;
+    model_run_seeds(false, true);
+}
+
+static void test_model_what_is_acknowledged_survives_moves_out_of_the_embedded_store(void **state)
+{
+    (void)state;
+    model_run_seeds(true, true);
 }
 
 int main(void)
@@ -379,6 +501,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_model_acknowledged_entries_survive_faults_and_crashes),
         cmocka_unit_test(test_model_acknowledged_entries_survive_power_cuts_of_the_embedded_store),
+        cmocka_unit_test(test_model_what_is_acknowledged_survives_changes_of_the_active_place),
+        cmocka_unit_test(test_model_what_is_acknowledged_survives_moves_out_of_the_embedded_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

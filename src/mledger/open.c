@@ -8,6 +8,7 @@ struct ml_opening *opening_of(struct ox_seq *s)
     return CONTAINER_OF(s, struct ml_opening, seq);
 }
 
+static ox_step opening_start(struct ox_seq *s);
 static ox_step opening_undo(struct ox_seq *s);
 static ox_step opening_made(struct ox_seq *s);
 static ox_step opening_record(struct ox_seq *s);
@@ -41,7 +42,24 @@ void ox_mledger_open(struct ox_ml_factory *f, struct ox_ml_open *op, const char 
     o->create = create;
     o->dropped.id = -1;
     o->ml = ml_new(f, name);
-    ox_seq_start(&o->seq, f->loop, "mledger.open", opening_places, opening_done);
+    ox_seq_start(&o->seq, f->loop, "mledger.open", opening_start, opening_done);
+}
+
+// Nobody works on the nodes of this log any more; whoever wants to from now on finds it being opened.
+static ox_step opening_claimed(struct ox_seq *s)
+{
+    ml_claim_release(&opening_of(s)->claim);
+    return OX_GOTO(s, opening_places);
+}
+
+static ox_step opening_start(struct ox_seq *s)
+{
+    struct ml_opening *o = opening_of(s);
+    if (!ml_is_claimed(o->ml->factory, o->ml->name))
+        return OX_GOTO(s, opening_places);
+    ox_seq_bind(s, &o->claim.op, "mledger.open.claim");
+    ml_claim(o->ml->factory, &o->claim, o->ml->name);
+    return OX_WAIT(s, opening_claimed);
 }
 
 ox_step opening_fail(struct ox_seq *s, enum ox_err err)
@@ -200,5 +218,7 @@ static ox_step opening_ready(struct ox_seq *s)
     ml_set_state(o->ml, OX_ML_OPEN, "opened");
     if (impl->current)
         ox_timer_start(&impl->age, impl->rollover_ns);
+    ml_follower_check(&impl->follower); // another place may have become active meanwhile
+    ox_cursors_check(o->ml);
     return OX_FINISH(s, OX_OK);
 }

@@ -2,13 +2,14 @@
 #ifndef MLEDGER_OPEN_H
 #define MLEDGER_OPEN_H
 
-#include "mledger/mledger_int.h"
+#include "mledger/offline.h"
 
 struct ml_opening {
     struct ox_seq seq;
     struct ox_ml_open *op;
     struct ox_mledger *ml;
     bool create;
+    struct ml_claim claim; // waited for, if somebody works on the log's nodes
     uint32_t place;     // whose identity is being checked
     enum ox_err failed; // why the log is taken down again
     struct ox_meta_get get;

@@ -139,6 +139,9 @@ static enum ox_err opening_take_ledger(struct ox_mledger *ml, const struct ox_re
     added->bytes = l->bytes;
     added->closed_ms = l->closed_ms;
     added->sealed = added->recorded = true;
+    if (ox_copies_parse(&added->copies, l->copies) != OX_OK)
+        ox_warn(ml->factory->log, "mledger.open.copies", "log=%s ledger=%lld copies=" OX_LOG_Q " hint=" OX_LOG_Q,
+                ml->name, (long long)l->id, l->copies, "not understood: whatever they name is neither used nor deleted");
     return OX_OK;
 }
 

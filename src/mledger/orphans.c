@@ -1,17 +1,31 @@
-// orphans.c - the sweep at process start: ledgers of this instance that no node names (a crash between create and record, or record and delete).
-#include "mledger/mledger_int.h"
-
+// orphans.c - the sweep at process start, and of a place that is opened later: ledgers of this instance that no node names (a crash between create and record,
+// or record and delete).
 #include <string.h>
 
+#include "mledger/named.h"
+#include "mledger/offline.h"
+#include "mledger/places.h"
+
 #define SWEEP_PAGE 256
+
+struct sweep;
+
+// Ledgers of a place at or above an id were made after the sweep began.
+struct sweep_bound {
+    struct sweep *sweep;
+    struct ox_next_id next;
+    enum ox_err err; // not OK: the place is not swept
+};
 
 struct sweep {
     struct ox_ml_factory *factory;
     struct ox_op *op;
     struct ox_seq seq;
-    uint32_t place;
-    int64_t below; // ledgers at or above it were made after the sweep began
-    struct ox_next_id next;
+    uint32_t place, end;        // places from `place` on, before `end`
+    bool late;                  // the process has been at work: logs that are open here know what is theirs
+    struct sweep_bound *bounds; // by place
+    uint32_t bounds_pending;
+    enum ox_err first; // error on the way
     struct ox_ledger_list list;
     size_t at; // in list.items
     struct ox_meta_get get;
@@ -20,12 +34,10 @@ struct sweep {
     char *known_path; // node whose answer is `known`
     struct ox_buf known;
     bool known_exists;
-    struct ox_record *record;
     bool topic_exists;
 };
 
 static ox_step sweep_place(struct ox_seq *s);
-static ox_step sweep_bounded(struct ox_seq *s);
 static ox_step sweep_page(struct ox_seq *s);
 static ox_step sweep_listed(struct ox_seq *s);
 static ox_step sweep_ledger(struct ox_seq *s);
@@ -44,7 +56,7 @@ static void sweep_done(struct ox_seq *s, enum ox_err err)
     struct sweep *w = sweep_of(s);
     struct ox_op *op = w->op;
     ox_ledger_list_fini(&w->list);
-    ox_record_free(w->record);
+    ox_free(w->bounds);
     ox_buf_unref(&w->known);
     ox_free(w->known_path);
     ox_free(w->path);
@@ -52,42 +64,84 @@ static void sweep_done(struct ox_seq *s, enum ox_err err)
     ox_op_finish(op, err);
 }
 
-void ox_ml_orphans_sweep(struct ox_ml_factory *f, struct ox_op *op)
+static void sweep_bounded(struct ox_op *op)
+{
+    struct sweep_bound *b = CONTAINER_OF(op, struct sweep_bound, next.op);
+    b->err = op->err;
+    if (--b->sweep->bounds_pending == 0)
+        ox_seq_resume(&b->sweep->seq, OX_OK);
+}
+
+// All places are asked at once, before anything else happens in this process: what is made from now on is above.
+static void sweep_ask_bound(struct sweep *w, uint32_t place)
+{
+    struct ox_ml_factory *f = w->factory;
+    struct sweep_bound *b = &w->bounds[place];
+    *b = (struct sweep_bound){.sweep = w, .err = OX_E_PLACE_CLOSED};
+    if (!ox_router_place(f->router, place)) {
+        ox_warn(f->log, "mledger.sweep.place_away", "place=%s hint=" OX_LOG_Q, ox_router_name(f->router, place),
+                "not open: its ledgers are looked at when it is");
+        return;
+    }
+    w->bounds_pending++;
+    ox_op_init(&b->next.op, f->loop, sweep_bounded, "mledger.sweep.bound");
+    ox_place_next_id(ox_router_place(f->router, place), &b->next);
+}
+
+static ox_step sweep_start(struct ox_seq *s)
+{
+    return sweep_of(s)->bounds_pending ? OX_WAIT(s, sweep_place) : OX_GOTO(s, sweep_place);
+}
+
+static void sweep_begin(struct ox_ml_factory *f, struct ox_op *op, uint32_t first, uint32_t end, bool late)
 {
     OX_ASSERT(f->instance);
     struct sweep *w = ox_malloc(sizeof *w);
     ox_op_begin(op);
     w->factory = f;
     w->op = op;
-    w->record = ox_record_new();
-    ox_seq_start(&w->seq, f->loop, "mledger.sweep", sweep_place, sweep_done);
+    w->place = first;
+    w->end = end;
+    w->late = late;
+    w->bounds = ox_calloc(end, sizeof *w->bounds);
+    ox_seq_start(&w->seq, f->loop, "mledger.sweep", sweep_start, sweep_done);
+    for (uint32_t place = first; place < end; place++)
+        sweep_ask_bound(w, place);
+}
+
+void ox_ml_orphans_sweep(struct ox_ml_factory *f, struct ox_op *op)
+{
+    sweep_begin(f, op, 0, f->router->count, false);
+}
+
+void ox_ml_orphans_sweep_place(struct ox_ml_factory *f, struct ox_op *op, uint32_t place)
+{
+    sweep_begin(f, op, place, place + 1, true);
 }
 
 static ox_step sweep_place(struct ox_seq *s)
 {
     struct sweep *w = sweep_of(s);
-    while (w->place < w->factory->router->count && !ox_router_place(w->factory->router, w->place))
-        w->place++; // not open here
-    if (w->place >= w->factory->router->count)
-        return OX_FINISH(s, OX_OK);
-    ox_seq_bind(s, &w->next.op, "mledger.sweep.bound");
-    ox_place_next_id(ox_router_place(w->factory->router, w->place), &w->next);
-    return OX_WAIT(s, sweep_bounded);
-}
-
-static ox_step sweep_bounded(struct ox_seq *s)
-{
-    struct sweep *w = sweep_of(s);
-    if (s->err != OX_OK)
-        return OX_FINISH(s, s->err);
-    w->below = w->next.id;
-    w->list.after = -1;
-    return OX_GOTO(s, sweep_page);
+    if (w->place >= w->end)
+        return OX_FINISH(s, w->first);
+    enum ox_err err = w->bounds[w->place].err;
+    if (err == OX_OK) {
+        w->list.after = -1;
+        return OX_GOTO(s, sweep_page);
+    }
+    if (err != OX_E_PLACE_CLOSED && w->first == OX_OK)
+        w->first = err;
+    w->place++;
+    return OX_GOTO(s, sweep_place);
 }
 
 static ox_step sweep_page(struct ox_seq *s)
 {
     struct sweep *w = sweep_of(s);
+    if (!ox_router_place(w->factory->router, w->place)) { // closed meanwhile
+        w->place++;
+        return OX_GOTO(s, sweep_place);
+    }
     w->list.max = SWEEP_PAGE;
     ox_seq_bind(s, &w->list.op, "mledger.sweep.list");
     ox_ledger_list(ox_router_place(w->factory->router, w->place), &w->list);
@@ -109,10 +163,15 @@ static ox_step sweep_next(struct ox_seq *s)
     return OX_GOTO(s, sweep_ledger);
 }
 
+static int64_t sweep_below(const struct sweep *w)
+{
+    return w->bounds[w->place].next.id;
+}
+
 static ox_step sweep_page_over(struct ox_seq *s)
 {
     struct sweep *w = sweep_of(s);
-    bool last = w->list.count < SWEEP_PAGE || w->list.items[w->list.count - 1].id >= w->below;
+    bool last = w->list.count < SWEEP_PAGE || w->list.items[w->list.count - 1].id >= sweep_below(w);
     if (w->list.count > 0)
         w->list.after = w->list.items[w->list.count - 1].id;
     ox_ledger_list_fini(&w->list);
@@ -135,7 +194,27 @@ static bool sweep_is_ours(const struct sweep *w, const struct ox_ledger_info *in
     sweep_owner(w, &owner);
     bool ours = ox_kv_contains(&info->custom, &owner) && ox_kv_find(&info->custom, "pulsar/managed-ledger");
     ox_kv_fini(&owner);
-    return ours && info->id < w->below;
+    return ours && info->id < sweep_below(w);
+}
+
+// A ledger that tried out a place before a switch, left behind by a crash (move/storage/precheck.c). A later sweep leaves them: one may be at work.
+static bool sweep_is_canary(const struct sweep *w, const struct ox_ledger_info *info)
+{
+    struct ox_kv canary = {0};
+    ox_kv_set(&canary, "component", "canary");
+    ox_kv_set(&canary, "oxbow/instance", w->factory->instance);
+    bool is = ox_kv_contains(&info->custom, &canary);
+    ox_kv_fini(&canary);
+    return is && !w->late && info->id < sweep_below(w);
+}
+
+// Somebody is at work with it: whoever moves storage adopts or deletes copies; a log that is open here, or whose nodes are being worked on, may be about to
+// name what it has just made.
+static bool sweep_is_in_hands(const struct sweep *w, const struct ox_ledger_info *info)
+{
+    const char *log = ox_kv_find(&info->custom, "pulsar/managed-ledger");
+    return ox_kv_find(&info->custom, OX_COPY_OF) || ml_is_claimed(w->factory, log) ||
+           (w->late && ox_map_find_str(&w->factory->open, log));
 }
 
 static ox_step sweep_read_node(struct ox_seq *s, char *take_path, ox_step_fn then, const char *name)
@@ -174,21 +253,19 @@ static ox_step sweep_ledger(struct ox_seq *s)
     if (w->at >= w->list.count)
         return OX_GOTO(s, sweep_page_over);
     const struct ox_ledger_info *info = &w->list.items[w->at];
-    if (!sweep_is_ours(w, info))
+    if (sweep_is_canary(w, info))
+        return OX_GOTO(s, sweep_delete);
+    if (!sweep_is_ours(w, info) || sweep_is_in_hands(w, info))
         return OX_GOTO(s, sweep_next);
     char *path = ox_asprintf("/managed-ledgers/%s", ox_kv_find(&info->custom, "pulsar/managed-ledger"));
     return sweep_read_node(s, path, sweep_topic_read, "sweep_topic_read");
 }
 
-// True if a record names a ledger, by whichever of its ids.
-static bool sweep_record_names(const struct ox_record *r, int64_t id)
+// True if the node that was read names the ledger being looked at, or can't be understood.
+static bool sweep_is_named(const struct sweep *w, bool cursor)
 {
-    for (size_t i = 0; i < ox_record_count(r); i++) {
-        struct ox_record_ledger l = ox_record_get(r, i);
-        if (l.id == id || l.physical == id)
-            return true;
-    }
-    return false;
+    const char *place = ox_router_name(w->factory->router, w->place);
+    return ml_node_names(w->factory, w->known, cursor, place, w->list.items[w->at].id) != ML_NOT_NAMED;
 }
 
 static ox_step sweep_topic_read(struct ox_seq *s)
@@ -208,20 +285,7 @@ static ox_step sweep_topic_read(struct ox_seq *s)
         w->factory->kept_orphans.value++;
         return OX_GOTO(s, sweep_next);
     }
-    if (ox_record_decode(w->record, w->known) != OX_OK || sweep_record_names(w->record, info->id))
-        return OX_GOTO(s, sweep_next);
-    return OX_GOTO(s, sweep_delete);
-}
-
-// True if a cursor's node names the ledger, or can't be understood.
-static bool sweep_cursor_names(const struct sweep *w, int64_t ledger)
-{
-    struct ox_arena arena;
-    Mldata__ManagedCursorInfo *info;
-    ox_arena_init(&arena, OX_NODE_VALUE_BYTES_MAX * 16u);
-    bool names = ox_cursor_decode(&arena, w->known, &info, NULL) != OX_OK || info->cursors_ledger_id == ledger;
-    ox_arena_fini(&arena);
-    return names;
+    return sweep_is_named(w, false) ? OX_GOTO(s, sweep_next) : OX_GOTO(s, sweep_delete);
 }
 
 static ox_step sweep_cursor_read(struct ox_seq *s)
@@ -230,7 +294,7 @@ static ox_step sweep_cursor_read(struct ox_seq *s)
     enum ox_err err = sweep_take_node(w, s->err);
     if (err != OX_OK)
         return OX_FINISH(s, err);
-    if (w->known_exists && sweep_cursor_names(w, w->list.items[w->at].id))
+    if (w->known_exists && sweep_is_named(w, true))
         return OX_GOTO(s, sweep_next);
     return OX_GOTO(s, sweep_delete);
 }
@@ -240,9 +304,12 @@ static ox_step sweep_delete(struct ox_seq *s)
     struct sweep *w = sweep_of(s);
     const struct ox_ledger_info *info = &w->list.items[w->at];
     struct ox_kv owner = {0};
-    sweep_owner(w, &owner);
-    ox_kv_set(&owner, "pulsar/managed-ledger", ox_kv_find(&info->custom, "pulsar/managed-ledger"));
-    ox_info(w->factory->log, "mledger.sweep.orphan", "ledger=%lld path=%s", (long long)info->id, w->path);
+    const char *log = ox_kv_find(&info->custom, "pulsar/managed-ledger");
+    ox_kv_set(&owner, "component", log ? "managed-ledger" : "canary");
+    ox_kv_set(&owner, "oxbow/instance", w->factory->instance);
+    if (log)
+        ox_kv_set(&owner, "pulsar/managed-ledger", log);
+    ox_info(w->factory->log, "mledger.sweep.orphan", "ledger=%lld path=%s", (long long)info->id, log ? w->path : "canary");
     ox_seq_bind(s, &w->del.op, "mledger.sweep.delete");
     ox_router_delete(w->factory->router, &w->del, (struct ox_location){w->place, info->id, info->id}, &owner);
     ox_kv_fini(&owner);

@@ -126,12 +126,13 @@ static ox_step read_open(struct ox_seq *s)
     return OX_WAIT(s, read_opened);
 }
 
-// The ledger was trimmed under the read: what is left of the log is looked at anew.
+// The ledger was trimmed or brought elsewhere under the read: what the log is now is looked at anew.
 static ox_step read_again(struct ox_seq *s)
 {
     struct ox_ml_read *r = read_of(s);
     ml_handle_unpin(r->ledger);
     r->ledger = NULL;
+    r->single = false;
     return OX_GOTO(s, read_start);
 }
 
@@ -141,8 +142,6 @@ static ox_step read_lost_ledger(struct ox_seq *s, enum ox_err err)
     struct ox_ml_read *r = read_of(s);
     struct ox_ml_ledger *l = r->ledger;
     struct ox_ml_factory *f = r->ml->factory;
-    if (l->gone)
-        return read_again(s);
     if (!l->lost) {
         ox_error(f->log, "mledger.read.lost_ledger", "log=%s ledger=%lld entries=%lld error=%s skipped=%s", r->ml->name,
                  (long long)l->where.id, (long long)l->entries, ox_err_name(err),
@@ -160,6 +159,8 @@ static ox_step read_lost_ledger(struct ox_seq *s, enum ox_err err)
 static ox_step read_opened(struct ox_seq *s)
 {
     struct ox_ml_read *r = read_of(s);
+    if (s->err != OX_OK && r->ledger->gone)
+        return read_again(s);
     if (s->err == OX_E_NO_LEDGER || s->err == OX_E_CORRUPT)
         return read_lost_ledger(s, s->err);
     if (s->err != OX_OK)
@@ -204,6 +205,8 @@ static ox_step read_lost_entry(struct ox_seq *s, enum ox_err err)
 static ox_step read_answered(struct ox_seq *s)
 {
     struct ox_ml_read *r = read_of(s);
+    if (s->err != OX_OK && r->ledger->gone)
+        return read_again(s);
     bool damaged = s->err == OX_E_CORRUPT || s->err == OX_E_NO_ENTRY; // the record counts an entry that its ledger lacks
     if (damaged && !r->single && r->read.last > r->read.first) {
         r->single = true;

@@ -138,8 +138,43 @@ struct ox_record_ledger ox_record_get(const struct ox_record *r, size_t i)
     ret.place = record_stamp_value(l, OX_STAMP_PLACE);
     ret.entries = l->has_entries && l->entries > 0 ? l->entries : 0;
     ret.bytes = l->has_size && l->size > 0 ? (uint64_t)l->size : 0;
+    ret.copies = record_stamp_value(l, OX_STAMP_COPIES);
+    ret.digest = record_stamp_value(l, OX_STAMP_DIGEST);
     ret.closed_ms = l->has_timestamp && l->timestamp > 0 ? (uint64_t)l->timestamp : 0;
     return ret;
+}
+
+size_t ox_record_at(const struct ox_record *r, int64_t id)
+{
+    size_t i = 0;
+    while (i < r->info->n_ledger_info && r->info->ledger_info[i]->ledger_id != id)
+        i++;
+    return i;
+}
+
+static enum ox_err record_ledger_names(const struct ox_record_ledger *l, const char *bootstrap, const char *place,
+                                       int64_t physical, bool *ret)
+{
+    struct ox_copies copies = {0};
+    if (l->physical < 0)
+        return OX_E_CORRUPT;
+    enum ox_err err = ox_copies_parse(&copies, l->copies);
+    *ret |= (l->physical == physical && strcmp(l->place ? l->place : bootstrap, place) == 0) ||
+            ox_copies_find(&copies, place, physical);
+    ox_copies_fini(&copies);
+    return err;
+}
+
+enum ox_err ox_record_names(const struct ox_record *r, const char *bootstrap, const char *place, int64_t physical, bool *ret)
+{
+    enum ox_err first = OX_OK;
+    *ret = false;
+    for (size_t i = 0; i < ox_record_count(r); i++) {
+        struct ox_record_ledger l = ox_record_get(r, i);
+        enum ox_err err = record_ledger_names(&l, bootstrap, place, physical, ret);
+        first = first == OX_OK ? err : first;
+    }
+    return first;
 }
 
 bool ox_record_terminated(const struct ox_record *r, struct ox_pos *ret)
@@ -193,14 +228,37 @@ void ox_record_set_ledger_property(struct ox_record *r, int64_t id, const char *
     record_set_pair(r, &l->properties, &l->n_properties, key, value);
 }
 
+void ox_record_unset_ledger_property(struct ox_record *r, int64_t id, const char *key)
+{
+    record_ledger *l = record_find(r, id);
+    OX_ASSERT(l);
+    size_t kept = 0;
+    for (size_t i = 0; i < l->n_properties; i++)
+        if (strcmp(l->properties[i]->key, key) != 0)
+            l->properties[kept++] = l->properties[i];
+    l->n_properties = kept;
+}
+
 void ox_record_stamp(struct ox_record *r, struct ox_location where, const char *place)
 {
     ox_record_set_ledger_property(r, where.id, OX_STAMP_PLACE, place);
-    if (where.physical == where.id)
+    if (where.physical == where.id) {
+        ox_record_unset_ledger_property(r, where.id, OX_STAMP_PHYSICAL);
         return;
+    }
     OX_CLEANUP(ox_free_ptr)
     char *physical = ox_asprintf("%lld", (long long)where.physical);
     ox_record_set_ledger_property(r, where.id, OX_STAMP_PHYSICAL, physical);
+}
+
+void ox_record_set_copies(struct ox_record *r, int64_t id, const struct ox_copies *copies)
+{
+    OX_CLEANUP(ox_free_ptr)
+    char *text = ox_copies_text(copies);
+    if (text)
+        ox_record_set_ledger_property(r, id, OX_STAMP_COPIES, text);
+    else
+        ox_record_unset_ledger_property(r, id, OX_STAMP_COPIES);
 }
 
 void ox_record_seal(struct ox_record *r, int64_t id, int64_t entries, uint64_t bytes, uint64_t closed_ms)

@@ -78,6 +78,7 @@ static void roll_done(struct ox_seq *s, enum ox_err err)
     ml_append_flow(ml);
     ox_mledger_trim(ml);
     ml_roll_check(ml);
+    ml_follower_check(&impl->follower); // another place may be active since the next ledger was begun
     ml_poke(ml);
 }
 
@@ -138,7 +139,9 @@ static ox_step roll_not_made(struct ox_seq *s)
     struct mledger_impl *impl = roll_impl(s);
     enum ox_err err = s->err;
     impl->roll.not_before_ns = ox_now_ns(s->loop) + ML_ROLL_PAUSE_NS;
-    ox_warn(impl->ml->factory->log, "mledger.roll.no_next", "log=%s error=%s", impl->ml->name, ox_err_name(err));
+    if (!impl->roll.warned)
+        ox_warn(impl->ml->factory->log, "mledger.roll.no_next", "log=%s error=%s", impl->ml->name, ox_err_name(err));
+    impl->roll.warned = true;
     if (impl->roll.old_broken || impl->roll.old_entries >= 0 || err == OX_E_SHUTDOWN)
         return roll_fail(s, err, "the ledger has ended and no next one could be made");
     return OX_FINISH(s, err);
@@ -160,7 +163,7 @@ static ox_step roll_made(struct ox_seq *s)
     impl->next->handle = r->create.ledger;
     impl->next->created_ns = ox_now_ns(s->loop);
     impl->hold = false;
-    r->next_broken = false;
+    r->next_broken = r->warned = false;
     ml_append_flow(impl->ml);
     return r->old_entries < 0 ? OX_GOTO(s, roll_close) : OX_GOTO(s, roll_record);
 }
@@ -302,6 +305,7 @@ static ox_step roll_recorded(struct ox_seq *s)
         ml->last = (struct ox_pos){impl->current->where.id, -1};
     ml_list_count(ml);
     ml->factory->rollovers.value++;
+    impl->young = false;
     ox_timer_start(&impl->age, impl->rollover_ns);
     if (impl->roll.next_broken)
         return roll_fail(s, OX_E_PLACE_FAILED, "the new ledger failed while it was being recorded");
@@ -310,12 +314,26 @@ static ox_step roll_recorded(struct ox_seq *s)
 
 // ---- when ------------------------------------------------------------------------------------------------------------
 
-static bool roll_is_full(const struct mledger_impl *impl, uint64_t age_ns)
+static bool roll_is_full(const struct mledger_impl *impl)
 {
     const struct ox_ml_settings *set = &impl->ml->factory->settings;
     const struct ox_ml_ledger *l = impl->current;
-    bool full = (uint64_t)l->given >= set->ledger_entries_max || l->given_bytes >= set->ledger_bytes_max;
-    return full && age_ns >= set->rollover_ns_min;
+    return (uint64_t)l->given >= set->ledger_entries_max || l->given_bytes >= set->ledger_bytes_max;
+}
+
+// Full before its time: looked at again when it is old enough, not at each append.
+static void roll_ripen(struct mledger_impl *impl, uint64_t age_ns)
+{
+    uint64_t least_ns = OX_MIN(impl->ml->factory->settings.rollover_ns_min, impl->rollover_ns);
+    impl->young = true;
+    ox_timer_start(&impl->age, least_ns - age_ns);
+}
+
+bool ml_roll_is_due(const struct mledger_impl *impl)
+{
+    if (!impl->current || impl->roll.not_before_ns || !ox_timer_started(&impl->age))
+        return true;
+    return !impl->young && roll_is_full(impl);
 }
 
 void ml_roll_check(struct ox_mledger *ml)
@@ -327,9 +345,11 @@ void ml_roll_check(struct ox_mledger *ml)
     if (impl->roll.seq.active || ml->factory->meta->session != OX_META_CONNECTED)
         return;
     uint64_t age_ns = now - impl->current->created_ns;
-    bool full = roll_is_full(impl, age_ns);
-    if (full || age_ns >= impl->rollover_ns)
-        roll_start(ml, NULL, full);
+    bool full = roll_is_full(impl), old = age_ns >= ml->factory->settings.rollover_ns_min;
+    if ((full && old) || age_ns >= impl->rollover_ns)
+        roll_start(ml, NULL, full && old);
+    else if (full && !impl->young)
+        roll_ripen(impl, age_ns);
 }
 
 void ox_mledger_roll(struct ox_mledger *ml, struct ox_op *op)

@@ -1,5 +1,6 @@
 // state.c - the life of a log: its states, what fails it, its memory.
 #include "mledger/mledger_int.h"
+#include "mledger/places.h"
 
 #define BIT(s) (1u << OX_ML_##s)
 
@@ -76,7 +77,9 @@ void ml_poke(struct ox_mledger *ml)
 
 static void ml_age(struct ox_timer *t)
 {
-    ml_roll_check(CONTAINER_OF(t, struct mledger_impl, age)->ml);
+    struct mledger_impl *impl = CONTAINER_OF(t, struct mledger_impl, age);
+    impl->young = false;
+    ml_roll_check(impl->ml);
 }
 
 static uint64_t ml_draw_age(struct ox_ml_factory *f)
@@ -95,11 +98,7 @@ static struct mledger_impl *ml_impl_new(struct ox_mledger *ml)
     impl->rollover_ns = ml_draw_age(f);
     ox_list_init(&impl->pending);
     ox_list_init(&impl->parked);
-    ox_kv_set(&impl->owner, "application", "pulsar");
-    ox_kv_set(&impl->owner, "component", "managed-ledger");
-    ox_kv_set(&impl->owner, "pulsar/managed-ledger", ml->name);
-    if (f->instance)
-        ox_kv_set(&impl->owner, "oxbow/instance", f->instance);
+    ox_ml_owner(f, ml->name, NULL, &impl->owner);
     ox_op_init(&impl->wake, f->loop, ml_wake_done, "mledger.wake");
     ox_timer_init(&impl->age, f->loop, ml_age);
     return impl;
@@ -121,6 +120,7 @@ struct ox_mledger *ml_new(struct ox_ml_factory *f, const char *name)
     ml_writer_init(ml);
     ml_roll_init(ml);
     ml_trim_init(ml);
+    ml_follower_init(&ml_impl(ml)->follower, f, false);
     ox_map_put_str(&f->open, &ml->by_name, ml->name);
     return ml;
 }
@@ -132,6 +132,7 @@ static void ml_impl_free(struct mledger_impl *impl)
     ox_timer_stop(&impl->age);
     ml_roll_fini(impl->ml);
     ml_trim_fini(impl->ml);
+    ml_follower_fini(&impl->follower, OX_E_BUSY);
     ml_writer_fini(impl->ml);
     ox_record_free(impl->record);
     ox_kv_fini(&impl->owner);

@@ -143,6 +143,7 @@ static void trim_forget(struct ox_mledger *ml, struct ox_ml_ledger *l)
     ml->factory->trimmed_ledgers.value++;
     if (l->pins == 0)
         ml_handle_release(l);
+    ml_discard_copies(ml->factory, &l->copies, where.id, &impl->owner);
     ml_list_remove(ml, l);
     ox_tail_cache_drop_ledger(&ml->factory->cache, where.id);
     ox_cursors_ledger_gone(ml, where.id);

@@ -1,0 +1,55 @@
+// named.c - reads in nodes where ledgers are.
+#include "mledger/named.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+
+#define NAMED_ARENA_BYTES (16u * OX_NODE_VALUE_BYTES_MAX)
+#define NAMED_STAMP_INTERNAL \
+    "#pulsar.internal.bookieClusterName" // beside OX_STAMP_PLACE: survives Pulsar's update of properties
+
+enum ox_err ml_cursor_ledger_find(struct ox_arena *arena, struct ox_buf node, struct ml_cursor_ledger *ret)
+{
+    Mldata__ManagedCursorInfo *info;
+    enum ox_err err = ox_cursor_decode(arena, node, &info, NULL);
+    if (err != OX_OK)
+        return err;
+    *ret = (struct ml_cursor_ledger){OX_MAX(info->cursors_ledger_id, -1), OX_MAX(info->cursors_ledger_id, -1), NULL};
+    for (size_t i = 0; i < info->n_cursor_properties && err == OX_OK; i++) {
+        const Mldata__StringProperty *p = info->cursor_properties[i];
+        if (strcmp(p->name, OX_STAMP_PLACE) == 0 || strcmp(p->name, NAMED_STAMP_INTERNAL) == 0)
+            ret->place = p->value;
+        else if (strcmp(p->name, OX_STAMP_PHYSICAL) == 0 && ret->id >= 0)
+            err = ox_parse_i64(p->value, 0, INT64_MAX, &ret->physical) == OX_OK ? OX_OK : OX_E_CORRUPT;
+    }
+    return err;
+}
+
+static enum ml_named named_by_cursor(const char *bootstrap, struct ox_buf node, const char *place, int64_t physical)
+{
+    struct ox_arena arena;
+    struct ml_cursor_ledger l;
+    ox_arena_init(&arena, NAMED_ARENA_BYTES);
+    enum ox_err err = ml_cursor_ledger_find(&arena, node, &l);
+    bool named = err == OX_OK && l.id >= 0 && l.physical == physical && strcmp(l.place ? l.place : bootstrap, place) == 0;
+    ox_arena_fini(&arena);
+    return err != OX_OK ? ML_UNREADABLE : named ? ML_NAMED : ML_NOT_NAMED;
+}
+
+static enum ml_named named_by_log(const char *bootstrap, struct ox_buf node, const char *place, int64_t physical)
+{
+    struct ox_record *r = ox_record_new();
+    bool named = false;
+    enum ox_err err = ox_record_decode(r, node);
+    if (err == OX_OK)
+        err = ox_record_names(r, bootstrap, place, physical, &named);
+    ox_record_free(r);
+    return named ? ML_NAMED : err != OX_OK ? ML_UNREADABLE : ML_NOT_NAMED;
+}
+
+enum ml_named ml_node_names(const struct ox_ml_factory *f, struct ox_buf node, bool cursor, const char *place, int64_t physical)
+{
+    const char *bootstrap = ox_router_name(f->router, 0);
+    return cursor ? named_by_cursor(bootstrap, node, place, physical) : named_by_log(bootstrap, node, place, physical);
+}
