@@ -5,6 +5,7 @@
 #include "broker/shard.h"
 
 struct ox_admin;
+struct ox_storage;
 
 // How the HTTP library's file descriptor is watched; supplied by the program, since watching is a port.
 struct ox_admin_poll {
@@ -16,8 +17,9 @@ struct ox_admin_poll {
 
 struct ox_admin_config {
     struct ox_shard *shard;
-    const char *host; // address to listen on, borrowed for the call
-    uint16_t port;    // 0: any
+    struct ox_storage *storage; // the bookie clusters; NULL: the feature is off (404). It must outlive the drain
+    const char *host;           // address to listen on, borrowed for the call
+    uint16_t port;              // 0: any
     struct ox_admin_poll poll;
 };
 

@@ -34,6 +34,7 @@ struct admin_request {
 
 struct ox_admin {
     struct ox_shard *shard;
+    struct ox_storage *storage; // NULL: bookie clusters are not managed here
     struct ox_admin_poll poll;
     struct MHD_Daemon *daemon;
     void *watch;
@@ -76,5 +77,30 @@ void admin_broker_ready(struct admin_request *r);
 void admin_broker_version(struct admin_request *r);
 void admin_clusters(struct admin_request *r);
 void admin_metrics(struct admin_request *r);
+
+// Handlers of bookie_clusters.c; each answers 404 where the broker has no storage to move.
+void admin_storage_list(struct admin_request *r);
+void admin_storage_status(struct admin_request *r);
+void admin_storage_plan(struct admin_request *r);
+void admin_storage_inventory(struct admin_request *r);
+void admin_storage_failures(struct admin_request *r);
+void admin_storage_cleanup_targets(struct admin_request *r);
+void admin_storage_precheck(struct admin_request *r);
+void admin_storage_verify(struct admin_request *r);
+void admin_storage_safe_to_release(struct admin_request *r);
+void admin_storage_switch(struct admin_request *r);
+void admin_storage_rollback(struct admin_request *r);
+void admin_storage_pause(struct admin_request *r);
+void admin_storage_resume(struct admin_request *r);
+void admin_storage_abort(struct admin_request *r);
+void admin_storage_read_mode(struct admin_request *r);
+void admin_storage_move_data(struct admin_request *r);
+void admin_storage_throttle(struct admin_request *r);
+void admin_storage_cleanup(struct admin_request *r);
+void admin_storage_close_client(struct admin_request *r);
+void admin_storage_promote_cursor(struct admin_request *r);
+void admin_storage_get(struct admin_request *r);
+void admin_storage_register(struct admin_request *r);
+void admin_storage_unregister(struct admin_request *r);
 
 #endif

@@ -256,6 +256,7 @@ enum ox_err ox_admin_open(const struct ox_admin_config *config, struct ox_admin 
 {
     struct ox_admin *admin = ox_malloc(sizeof *admin);
     admin->shard = config->shard;
+    admin->storage = config->storage;
     admin->poll = config->poll;
     admin->run_hook.run = admin_hook;
     ox_list_init(&admin->requests);

@@ -26,6 +26,18 @@ void ctl_usage(const struct ctl_command *c, bool full)
         fprintf(to, "\n%s\n%s%s", c->summary, *c->help ? "\n" : "", c->help);
 }
 
+int ctl_misuse(const struct ctl *ctl, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("oxbowctl: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    ctl_usage(ctl->command, false);
+    return CTL_USAGE;
+}
+
 // One command's parsing.
 struct parser {
     struct ctl *ctl;

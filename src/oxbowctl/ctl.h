@@ -57,6 +57,8 @@ bool ctl_parse(struct ctl *ctl, const struct ctl_option *options, size_t option_
 void ctl_usage(const struct ctl_command *command, bool full);
 // Prints "oxbowctl: ..." on standard error and returns CTL_FAILED.
 int ctl_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+// Prints "oxbowctl: ..." and how the command is used on standard error and returns CTL_USAGE.
+int ctl_misuse(const struct ctl *ctl, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // ---- topic.c
 
@@ -73,12 +75,26 @@ void ctl_json_string(struct ox_str *out, const void *data, size_t len);
 
 // ---- rest.c
 
+// A request; the path's segments are percent-encoded already.
+struct ctl_ask {
+    const char *method;
+    const char *path;
+    const char *body; // JSON, or NULL
+    long timeout_ms;  // 0: a minute; more for what the broker works on for long
+};
 struct ctl_answer {
     long status; // HTTP
     struct ox_str body;
+    char *trouble; // why there is no answer, or NULL
 };
-// Asks the REST door; the path's segments are percent-encoded already. False: a message is printed.
+// Asks the REST door. False: ret->trouble says why there is no answer. *ret is to be given to ctl_answer_fini in any case.
+bool ctl_rest_send(const struct ctl *ctl, const struct ctl_ask *ask, struct ctl_answer *ret);
+// Asks the REST door without a body. False: a message is printed.
 bool ctl_rest(struct ctl *ctl, const char *method, const char *path, struct ctl_answer *ret);
+// Frees an answer.
+void ctl_answer_fini(struct ctl_answer *answer);
+// Appends "/" and a segment, percent-encoded, to a path.
+void ctl_path_add(struct ox_str *path, const char *segment);
 // The path "/admin/v2/persistent/tenant/namespace/name" and a suffix, encoded; to be freed.
 char *ctl_topic_path(const struct ctl_topic *t, const char *suffix);
 // Prints what the server said about a failed request and returns CTL_FAILED.
@@ -113,5 +129,31 @@ int ctl_topics_stats(struct ctl *ctl);
 int ctl_topics_list(struct ctl *ctl);
 int ctl_topics_unload(struct ctl *ctl);
 int ctl_brokers_health(struct ctl *ctl);
+
+// ---- bookie_clusters.c: bookie-clusters ...
+
+int ctl_clusters_list(struct ctl *ctl);
+int ctl_clusters_get(struct ctl *ctl);
+int ctl_clusters_register(struct ctl *ctl);
+int ctl_clusters_unregister(struct ctl *ctl);
+int ctl_clusters_precheck(struct ctl *ctl);
+int ctl_clusters_plan(struct ctl *ctl);
+int ctl_clusters_switch(struct ctl *ctl);
+int ctl_clusters_rollback(struct ctl *ctl);
+int ctl_clusters_status(struct ctl *ctl);
+int ctl_clusters_watch(struct ctl *ctl);
+int ctl_clusters_read_mode(struct ctl *ctl);
+int ctl_clusters_pause(struct ctl *ctl);
+int ctl_clusters_resume(struct ctl *ctl);
+int ctl_clusters_abort(struct ctl *ctl);
+int ctl_clusters_move_data(struct ctl *ctl);
+int ctl_clusters_throttle(struct ctl *ctl);
+int ctl_clusters_inventory(struct ctl *ctl);
+int ctl_clusters_failures(struct ctl *ctl);
+int ctl_clusters_verify(struct ctl *ctl);
+int ctl_clusters_safe_to_release(struct ctl *ctl);
+int ctl_clusters_cleanup_targets(struct ctl *ctl);
+int ctl_clusters_cleanup(struct ctl *ctl);
+int ctl_clusters_close_client(struct ctl *ctl);
 
 #endif

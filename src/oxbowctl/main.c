@@ -30,6 +30,59 @@ static const struct ctl_command commands[] = {
     {"topics", "list", "TENANT/NAMESPACE", "topics of a namespace", "", ctl_topics_list},
     {"topics", "unload", "TOPIC", "close a topic; its clients connect again", "", ctl_topics_unload},
     {"brokers", "health", "", "is the broker well?", "", ctl_brokers_health},
+    {"bookie-clusters", "list", "", "the registered bookie clusters", "", ctl_clusters_list},
+    {"bookie-clusters", "get", "NAME", "one bookie cluster", "", ctl_clusters_get},
+    {"bookie-clusters", "register", "NAME --metadata-service-uri URI [--status STATUS]", "make a bookie cluster known",
+     "  --metadata-service-uri URI  where it is, such as embedded:/disk2/oxbow; an absolute path, seen from the "
+     "broker\n"
+     "  --status STATUS             STANDBY (default), or what it was when the entry is being repaired\n",
+     ctl_clusters_register},
+    {"bookie-clusters", "unregister", "NAME", "forget a bookie cluster that nothing needs any more", "",
+     ctl_clusters_unregister},
+    {"bookie-clusters", "precheck", "NAME", "could a switch to it succeed? (exit status 1: no)", "", ctl_clusters_precheck},
+    {"bookie-clusters", "plan", "NAME [--rate 100M]", "what moving everything there would take; changes nothing",
+     "  --rate SIZE  bytes a second to reckon with; without it the measured rate\n", ctl_clusters_plan},
+    {"bookie-clusters", "switch", "NAME [--wait] [--supersede]", "make it the one that takes new data, while all goes on",
+     "  --wait       show how it goes on, until cursors and schemas have moved too (METADATA_MOVED)\n"
+     "  --supersede  even though another switch is not over\n"
+     "To the active one: what had failed is tried again.\n",
+     ctl_clusters_switch},
+    {"bookie-clusters", "rollback", "[--wait]", "switch back to the one before", "", ctl_clusters_rollback},
+    {"bookie-clusters", "status", "", "which one is active, and how far a switch is", "", ctl_clusters_status},
+    {"bookie-clusters", "watch", "",
+     "show how a switch goes on until it is over (exit status 1: with failures)", "Ctrl-C ends the watching, not the switch. With -o json: the status, a line for each change and at least every 5 s.\n",
+     ctl_clusters_watch},
+    {"bookie-clusters", "set-read-mode", "MODE", "which bookie clusters may be read",
+     "  DUAL_READ         all (the ordinary state)\n"
+     "  OLD_CLUSTER_ONLY  nothing is read from the active one\n"
+     "  NEW_CLUSTER_ONLY  only the active one is read: what would happen if the others were gone\n",
+     ctl_clusters_read_mode},
+    {"bookie-clusters", "pause", "", "let the move rest", "", ctl_clusters_pause},
+    {"bookie-clusters", "resume", "", "let it go on", "", ctl_clusters_resume},
+    {"bookie-clusters", "abort", "", "end the move; new data stays where it goes now, older data where it is", "",
+     ctl_clusters_abort},
+    {"bookie-clusters", "move-data", "NAME [--wait]", "move older data too, into the active one (NAME, to be sure)",
+     "  --wait  show how it goes on, until nothing is left elsewhere (DATA_MOVED)\n", ctl_clusters_move_data},
+    {"bookie-clusters", "throttle", "[--bytes 50M] [--ops N]", "how fast data may be moved; at once, and kept",
+     "  --bytes SIZE  bytes a second; 0: no limit\n"
+     "  --ops N       entries a second; 0: no limit\n",
+     ctl_clusters_throttle},
+    {"bookie-clusters", "inventory", "", "how much is in which bookie cluster", "", ctl_clusters_inventory},
+    {"bookie-clusters", "failures", "", "what could not be moved, and why", "", ctl_clusters_failures},
+    {"bookie-clusters", "verify", "NAME", "read all that was moved and compare it (exit status 1: something differs)",
+     "", ctl_clusters_verify},
+    {"bookie-clusters", "safe-to-release", "NAME", "may it be switched off? (exit status 1: no)", "",
+     ctl_clusters_safe_to_release},
+    {"bookie-clusters", "list-cleanup-targets", "[--src-cluster NAME]", "copies left behind that a cleanup deletes", "",
+     ctl_clusters_cleanup_targets},
+    {"bookie-clusters", "cleanup", "[--dry-run] [--src-cluster NAME] [--max-deletions N] [--force]",
+     "delete copies left behind whose time is up",
+     "  --dry-run           only say what would be deleted\n"
+     "  --src-cluster NAME  only in that bookie cluster\n"
+     "  --max-deletions N   no more than N\n"
+     "  --force             also those whose time is not up: a switch back must copy again then\n",
+     ctl_clusters_cleanup},
+    {"bookie-clusters", "close-client", "NAME", "let go of a bookie cluster that nobody reads", "", ctl_clusters_close_client},
 };
 
 static void print_help(FILE *to)
@@ -44,7 +97,7 @@ static void print_help(FILE *to)
     for (size_t i = 0; i < OX_COUNT(commands); i++) {
         OX_CLEANUP(ox_free_ptr)
         char *name = ox_asprintf("%s %s", commands[i].noun, commands[i].verb ? commands[i].verb : "");
-        fprintf(to, "  %-16s %s\n", name, commands[i].summary);
+        fprintf(to, "  %-38s %s\n", name, commands[i].summary);
     }
     fputs("\noxbowctl NOUN [VERB] --help tells more. Exit status: 0 done, 1 failed, 2 wrong usage.\n", to);
 }
@@ -70,7 +123,9 @@ static int wrong_command(char **args, int count)
     bool noun = false;
     for (size_t i = 0; i < OX_COUNT(commands) && count > 0; i++)
         if (strcmp(commands[i].noun, args[0]) == 0) {
-            if (!noun)
+            if (!noun && count > 1)
+                fprintf(stderr, "oxbowctl: %s has no verb '%s':\n", args[0], args[1]);
+            else if (!noun)
                 fprintf(stderr, "oxbowctl: %s needs a verb:\n", args[0]);
             noun = true;
             ctl_usage(&commands[i], false);

@@ -15,7 +15,7 @@ static int rest_show(struct ctl *ctl, const char *method, const char *path, cons
     int status = CTL_FAILED;
     if (ctl_rest(ctl, method, path, &answer))
         status = answer.status / 100 == 2 ? show(ctl, ox_str_get(&answer.body)) : ctl_rest_failed(&answer, what);
-    ox_str_fini(&answer.body);
+    ctl_answer_fini(&answer);
     return status;
 }
 
