@@ -1,13 +1,16 @@
 # Thin front of the scripts and the CMake presets; `make help` lists the targets.
 SHELL := /bin/sh
 .DEFAULT_GOAL := build
-.PHONY: build run test soak mutants format lint clean help
+.PHONY: build run demo test soak mutants format lint clean help
 
 build: ## set up what is missing, build Release into build/
 	@scripts/build
 
 run: build ## ... and start a broker on 127.0.0.1:6650, data in ./data
 	@exec build/oxbowd $(ARGS)
+
+demo: build ## ... and watch a broker's storage move while messages flow (half a minute, needs nothing else)
+	@exec build/oxbow-demo
 
 test: ## set up what is missing and run every test
 	@scripts/test

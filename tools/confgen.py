@@ -4,6 +4,7 @@
 usage: confgen.py spec/config.json OUT-FOLDER
 """
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -13,6 +14,8 @@ C_TYPES = {"string": "char *", "bool": "bool ", "int": "int64_t ", "float": "dou
 
 def check(key):
     name = key.get("name", "?")
+    if not re.fullmatch(r"[a-z][A-Za-z0-9]*(\.[a-z][A-Za-z0-9]*)?", name):
+        sys.exit(f"{name}: not a key's name (letters and digits, at most one dot)")
     extra = set(key) - FIELDS
     if extra:
         sys.exit(f"{name}: unknown fields {sorted(extra)}")
@@ -33,8 +36,13 @@ def default_text(key):
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def member(key):
+    """The member's name: a dot in a key's name is an underscore in C."""
+    return key["name"].replace(".", "_")
+
+
 def enum_name(key):
-    return "ox_config_" + "".join("_" + c.lower() if c.isupper() else c for c in key["name"])
+    return "ox_config_" + "".join("_" + c.lower() if c.isupper() else c for c in member(key))
 
 
 def constant(key, value):
@@ -50,7 +58,7 @@ def header(keys):
     out += ["", "// The settings; strings are owned.", "struct ox_config {"]
     for key in keys:
         unit = f" ({key['unit']})" if "unit" in key else ""
-        out.append(f"    {C_TYPES[key['type']]}{key['name']}; // {key['help']}{unit}")
+        out.append(f"    {C_TYPES[key['type']]}{member(key)}; // {key['help']}{unit}")
     out += ["};", "", "enum ox_config_type { OX_CONFIG_STRING, OX_CONFIG_BOOL, OX_CONFIG_INT, OX_CONFIG_FLOAT, OX_CONFIG_ENUM };",
             "// One key.", "struct ox_config_key {", "    const char *name;", "    enum ox_config_type type;", "    size_t offset;",
             "    const char *default_text;", "    int64_t min, max;", "    const char *unit;", "    const char *help;",
@@ -63,11 +71,11 @@ def body(keys):
     out = ["// config_keys.c - generated from spec/config.json.", '#include "gen/config_keys.h"', ""]
     for key in keys:
         if key["type"] == "enum":
-            out.append(f"static const char *const values_{key['name']}[] = {{{', '.join(map(quote, key['values']))}, NULL}};")
+            out.append(f"static const char *const values_{member(key)}[] = {{{', '.join(map(quote, key['values']))}, NULL}};")
     out += ["", "const struct ox_config_key ox_config_keys[OX_CONFIG_KEY_COUNT] = {"]
     for key in keys:
-        values = f"values_{key['name']}" if key["type"] == "enum" else "NULL"
-        out.append(f"    {{{quote(key['name'])}, OX_CONFIG_{key['type'].upper()}, offsetof(struct ox_config, {key['name']}), "
+        values = f"values_{member(key)}" if key["type"] == "enum" else "NULL"
+        out.append(f"    {{{quote(key['name'])}, OX_CONFIG_{key['type'].upper()}, offsetof(struct ox_config, {member(key)}), "
                    f"{quote(default_text(key))}, {key.get('min', 0)}, {key.get('max', 0)}, {quote(key.get('unit', ''))}, "
                    f"{quote(key['help'])}, {values}}},")
     out += ["};", ""]
@@ -78,7 +86,7 @@ def main():
     keys = json.loads(Path(sys.argv[1]).read_text())["keys"]
     for key in keys:
         check(key)
-    names = [key["name"] for key in keys]
+    names = [member(key) for key in keys]
     if len(set(names)) != len(names):
         sys.exit("a key stands twice")
     out = Path(sys.argv[2])

@@ -106,6 +106,8 @@ struct ox_next_id {
 
 struct ox_capacity {
     uint64_t total, available, used_live; // bytes; live = of ledgers that aren't deleted
+    uint64_t reserve;                     // with less than this available it takes no more room for appends
+    uint64_t step;                        // the room that it takes at a time
     bool writable;                        // false: failed or below its reserve
 };
 

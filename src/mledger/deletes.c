@@ -5,6 +5,7 @@
 
 #include "base/crc32c.h"
 #include "mledger/named.h"
+#include "mledger/offline.h"
 #include "mledger/places.h"
 
 #define INTENT_TRIES 20
@@ -104,6 +105,17 @@ static char *intent_folder(const char *place)
 
 // ---- writing ---------------------------------------------------------------------------------------------------------
 
+// The owner's part of an intent's text, and the node's path, which depends on that.
+static char *intent_path(const char *place, int64_t physical, const struct ox_kv *owner, struct ox_str *ret_text)
+{
+    OX_CLEANUP(ox_free_ptr)
+    char *folder = intent_folder(place);
+    for (size_t k = 0; k < owner->count; k++)
+        intent_line(ret_text, INTENT_OWNER, owner->pairs[k].key, owner->pairs[k].value);
+    uint32_t checksum = ox_crc32c(0, ret_text->data, ret_text->len);
+    return ox_asprintf("%s/%lld-%08x", folder, (long long)physical, (unsigned)checksum);
+}
+
 static void intent_put(struct ml_intent *i)
 {
     ox_meta_put(i->factory->meta, &i->put, i->path, i->value, OX_META_ABSENT, 0);
@@ -132,24 +144,29 @@ void ml_intent_write(struct ox_ml_factory *f, struct ml_intent *i, const char *p
                      const struct ox_kv *owner)
 {
     struct ox_str text = {0};
-    OX_CLEANUP(ox_free_ptr)
-    char *folder = intent_folder(place);
     ox_op_begin(&i->op);
-    for (size_t k = 0; k < owner->count; k++)
-        intent_line(&text, INTENT_OWNER, owner->pairs[k].key, owner->pairs[k].value);
-    uint32_t checksum = ox_crc32c(0, text.data, text.len);
+    i->path = intent_path(place, physical, owner, &text);
     intent_number(&text, "ledger", (uint64_t)id);
     intent_number(&text, "physical", (uint64_t)physical);
     intent_number(&text, "since", ox_wall_ms(f->loop));
     i->factory = f;
     i->tries = 0;
-    i->path = ox_asprintf("%s/%lld-%08x", folder, (long long)physical, (unsigned)checksum);
     i->value = ox_buf_copy(text.data, text.len);
     ox_str_fini(&text);
     ox_info(f->log, "mledger.deletes.kept", "place=%s ledger=%lld physical=%lld log=%s", place, (long long)id,
             (long long)physical, ox_kv_find(owner, "pulsar/managed-ledger"));
     ox_op_init(&i->put.op, f->loop, intent_put_done, "mledger.deletes.put");
     intent_put(i);
+}
+
+void ml_intent_forget(struct ox_ml_factory *f, struct ox_meta_del *del, const char *place, int64_t physical,
+                      const struct ox_kv *owner)
+{
+    struct ox_str text = {0};
+    OX_CLEANUP(ox_free_ptr)
+    char *path = intent_path(place, physical, owner, &text);
+    ox_meta_del(f->meta, del, path, OX_META_ANY);
+    ox_str_fini(&text);
 }
 
 // ---- doing -----------------------------------------------------------------------------------------------------------
@@ -164,6 +181,8 @@ struct deletes_retry {
     size_t at;  // in children
     char *path; // of the intent being looked at
     struct intent intent;
+    struct ml_claim claim; // on the log whose ledger it was: between the look at the node and the delete nobody makes it primary
+    bool claimed;
     char *owner_path; // node that may still name the ledger
     struct ox_meta_get get;
     int64_t version; // of the intent's node
@@ -175,6 +194,7 @@ struct deletes_retry {
 static ox_step retry_listed(struct ox_seq *s);
 static ox_step retry_intent(struct ox_seq *s);
 static ox_step retry_read(struct ox_seq *s);
+static ox_step retry_claimed(struct ox_seq *s);
 static ox_step retry_owner_read(struct ox_seq *s);
 static ox_step retry_deleted(struct ox_seq *s);
 static ox_step retry_forgotten(struct ox_seq *s);
@@ -186,6 +206,9 @@ static struct deletes_retry *retry_of(struct ox_seq *s)
 
 static void retry_clear(struct deletes_retry *d)
 {
+    if (d->claimed)
+        ml_claim_release(&d->claim);
+    d->claimed = false;
     ox_kv_fini(&d->intent.owner);
     ox_free(d->path);
     ox_free(d->owner_path);
@@ -266,6 +289,15 @@ static ox_step retry_read(struct ox_seq *s)
                  "not understood: look at the ledger by hand, then remove the node");
         return retry_next(s, err);
     }
+    ox_seq_bind(s, &d->claim.op, "mledger.deletes.claim");
+    ml_claim(d->factory, &d->claim, ox_kv_find(&d->intent.owner, "pulsar/managed-ledger"));
+    return OX_WAIT(s, retry_claimed);
+}
+
+static ox_step retry_claimed(struct ox_seq *s)
+{
+    struct deletes_retry *d = retry_of(s);
+    d->claimed = true;
     const char *cursor = ox_kv_find(&d->intent.owner, "pulsar/cursor");
     d->owner_path = ox_asprintf("/managed-ledgers/%s%s%s", ox_kv_find(&d->intent.owner, "pulsar/managed-ledger"),
                                 cursor ? "/" : "", cursor ? cursor : "");
@@ -337,7 +369,7 @@ static ox_step retry_forgotten(struct ox_seq *s)
 static void deletes_counted(struct ox_op *op)
 {
     struct ox_ml_deletes_count *c = CONTAINER_OF(op, struct ox_ml_deletes_count, children.op);
-    c->count = op->err == OX_OK ? c->children.count : 0;
+    c->count = c->trying + (op->err == OX_OK ? c->children.count : 0);
     if (op->err == OX_OK)
         ox_meta_names_free(c->children.names, c->children.count);
     ox_op_finish(&c->op, op->err == OX_E_NOT_FOUND ? OX_OK : op->err);
@@ -348,6 +380,7 @@ void ox_ml_deletes_count(struct ox_ml_factory *f, struct ox_ml_deletes_count *c)
     OX_CLEANUP(ox_free_ptr)
     char *folder = intent_folder(c->place);
     ox_op_begin(&c->op);
+    c->trying = ml_discard_count(f, c->place);
     ox_op_init(&c->children.op, f->loop, deletes_counted, "mledger.deletes.count");
     ox_meta_children(f->meta, &c->children, folder);
 }

@@ -22,6 +22,9 @@ struct ml_intent {
 // (then the intent is void). place: by name, registered or not. owner is copied.
 void ml_intent_write(struct ox_ml_factory *f, struct ml_intent *i, const char *place, int64_t id, int64_t physical,
                      const struct ox_kv *owner);
+// Removes one: it was carried out, or is void. del->op must be initialised; its errors: NOT_FOUND and those of the metadata store.
+void ml_intent_forget(struct ox_ml_factory *f, struct ox_meta_del *del, const char *place, int64_t physical,
+                      const struct ox_kv *owner);
 // True for errors that say: this place can't be used now, whatever is asked of it.
 bool ml_place_is_away(enum ox_err err);
 

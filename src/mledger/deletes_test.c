@@ -223,6 +223,135 @@ static void write_intent(struct deletes_rig *r, const char *place, struct ox_loc
     ox_kv_fini(&owner);
 }
 
+// A copy that can't be deleted now, wherever that fails, is not forgotten.
+static void test_deletes_a_dropped_copy_waits_for_its_place(void **state)
+{
+    (void)state;
+    struct deletes_rig r;
+    rig_init(&r);
+    struct ox_ml_relocate back = {.log = NAME, .ledger = r.at[0].id, .from = r.at[0], .to = {0, r.at[0].id, r.at[0].id}};
+    world_op(&r.w, &back.op);
+    ox_ml_relocate(&r.w.factory, &back);
+    assert_int_equal(world_wait(&r.w, &back.op), OX_OK);
+    world_settle(&r.w);
+    world_other_close(&r.w);
+    struct ox_ml_drop_copy drop = {.log = NAME, .ledger = r.at[0].id, .place = "other", .physical = r.at[0].physical};
+    world_op(&r.w, &drop.op);
+    ox_ml_drop_copy(&r.w.factory, &drop);
+    assert_int_equal(world_wait(&r.w, &drop.op), OX_OK);
+    assert_int_equal(drop.left, OX_E_PLACE_CLOSED);
+    assert_int_equal(waiting(&r, "other"), 1);
+    assert_true(is_there(&r, 0));
+    world_other_open(&r.w);
+    assert_int_equal(retry(&r, 1), OX_OK);
+    assert_int_equal(waiting(&r, "other"), 0);
+    assert_false(is_there(&r, 0));
+    assert_true(is_there(&r, 1));
+    rig_fini(&r);
+}
+
+static void deletes_fail(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                         struct ox_sim_place_fault *fault)
+{
+    (void)w, (void)ledger, (void)entry;
+    if (call == OX_SIM_CALL_DELETE)
+        fault->err = OX_E_IO;
+}
+
+// What pauses before another try is no intent yet, and waits all the same.
+static void test_deletes_that_are_being_tried_are_counted(void **state)
+{
+    (void)state;
+    struct deletes_rig r;
+    rig_init(&r);
+    r.w.on_place = deletes_fail;
+    rig_trim(&r, 2);
+    assert_int_equal(waiting(&r, "other"), 2);
+    assert_int_equal(waiting(&r, "default"), 2);
+    r.w.on_place = NULL;
+    world_sleep(&r.w, 2 * ML_DISCARD_PAUSE_NS);
+    assert_int_equal(waiting(&r, "other"), 0);
+    assert_int_equal(waiting(&r, "default"), 0);
+    rig_fini(&r);
+}
+
+static void write_intent(struct deletes_rig *r, const char *place, struct ox_location where, const char *cursor);
+
+static void deletes_are_slow(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                             struct ox_sim_place_fault *fault)
+{
+    (void)w, (void)ledger, (void)entry;
+    if (call == OX_SIM_CALL_DELETE)
+        fault->before_ns = OX_SEC;
+}
+
+// An old intent is carried out while the very ledger is about to become primary: what becomes primary is there.
+static void retry_against_relocate(bool retry_first)
+{
+    struct deletes_rig r;
+    struct ox_op op;
+    rig_init(&r);
+    struct ox_location to = world_copy(&r.w, NAME, r.at[2], 1);
+    write_intent(&r, "other", to, NULL);
+    r.w.on_place = deletes_are_slow;
+    struct ox_ml_relocate move = {.log = NAME, .ledger = to.id, .from = r.at[2], .to = to};
+    world_op(&r.w, &move.op);
+    world_op(&r.w, &op);
+    if (!retry_first)
+        ox_ml_relocate(&r.w.factory, &move);
+    ox_ml_deletes_retry(&r.w.factory, &op, 1);
+    world_sleep(&r.w, 500 * OX_MS);
+    if (retry_first)
+        ox_ml_relocate(&r.w.factory, &move);
+    assert_int_equal(world_wait(&r.w, &op), OX_OK);
+    assert_int_equal(world_wait(&r.w, &move.op), retry_first ? OX_E_NO_LEDGER : OX_OK);
+    assert_int_equal(ox_sim_store_has(r.w.other_store, to.physical), !retry_first);
+    assert_int_equal(r.ml->ledgers[2]->where.place, retry_first ? 0 : 1);
+    assert_int_equal(waiting(&r, "other"), 0);
+    r.w.on_place = NULL;
+    rig_fini(&r);
+}
+
+static void test_deletes_never_hit_what_becomes_primary(void **state)
+{
+    (void)state;
+    retry_against_relocate(true);
+    retry_against_relocate(false);
+}
+
+// G4: an older broker has dropped the stamp of a ledger that was made after the bootstrap. It may be anywhere: nothing under its id is deleted.
+static void test_deletes_leave_a_ledger_that_has_lost_its_stamp(void **state)
+{
+    (void)state;
+    struct deletes_rig r;
+    struct ox_op op;
+    rig_init(&r);
+    struct ox_buf node = world_node(&r.w, NODE, NULL);
+    struct ox_record *record = ox_record_new();
+    assert_int_equal(ox_record_decode(record, node), OX_OK);
+    ox_buf_unref(&node);
+    ox_record_unset_ledger_property(record, r.at[0].id, OX_STAMP_PLACE);
+    ox_record_unset_ledger_property(record, r.at[0].id, OX_STAMP_COPIES);
+    node = ox_record_encode(record, true, "default");
+    ox_record_free(record);
+    world_crash(&r.w, r.ml);
+    r.ml = NULL;
+    world_node_put(&r.w, NODE, node.data, node.len);
+    ox_buf_unref(&node);
+    r.w.factory.settings.unstamped_max = r.at[0].id - 1;
+    write_intent(&r, "other", r.at[0], NULL);
+    assert_int_not_equal(retry(&r, 1), OX_OK);
+    assert_int_equal(waiting(&r, "other"), 1);
+    world_op(&r.w, &op);
+    ox_ml_orphans_sweep(&r.w.factory, &op);
+    assert_int_equal(world_wait(&r.w, &op), OX_OK);
+    assert_true(is_there(&r, 0) && is_there(&r, 1));
+    r.w.factory.settings.unstamped_max = r.at[0].id; // from before the bootstrap: it is in the bootstrap place
+    assert_int_equal(retry(&r, 1), OX_OK);
+    assert_false(is_there(&r, 0));
+    rig_fini(&r);
+}
+
 // The record that should have dropped them was never written: what it names, as primary or as a copy, is kept; the intent is void.
 static void test_deletes_keep_what_a_record_still_names(void **state)
 {
@@ -433,6 +562,10 @@ int main(void)
         cmocka_unit_test(test_deletes_of_a_whole_log_do_not_need_all_places),
         cmocka_unit_test(test_deletes_crash_while_a_log_is_deleted_leaves_nothing_behind),
         cmocka_unit_test(test_deletes_crash_in_a_retry),
+        cmocka_unit_test(test_deletes_a_dropped_copy_waits_for_its_place),
+        cmocka_unit_test(test_deletes_that_are_being_tried_are_counted),
+        cmocka_unit_test(test_deletes_never_hit_what_becomes_primary),
+        cmocka_unit_test(test_deletes_leave_a_ledger_that_has_lost_its_stamp),
         cmocka_unit_test(test_deletes_keep_what_a_record_still_names),
         cmocka_unit_test(test_deletes_wait_for_a_record_that_can_not_be_read),
         cmocka_unit_test(test_deletes_keep_a_cursor_ledger_that_is_named),

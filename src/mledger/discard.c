@@ -132,6 +132,14 @@ void ml_discard_copies(struct ox_ml_factory *f, const struct ox_copies *copies, 
         ml_discard_copy(f, &copies->items[i], id, owner);
 }
 
+size_t ml_discard_count(const struct ox_ml_factory *f, const char *place)
+{
+    size_t count = 0;
+    OX_LIST_EACH(&f->discards, link)
+        count += strcmp(CONTAINER_OF(link, struct ml_discard, link)->place, place) == 0;
+    return count;
+}
+
 void ml_discard_fini(struct ox_ml_factory *f)
 {
     OX_LIST_EACH(&f->discards, link)

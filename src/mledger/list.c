@@ -82,7 +82,7 @@ struct ox_ml_ledger *ml_list_relocate(struct ox_mledger *ml, struct ox_ml_ledger
     *moved = *l;
     moved->where = to;
     moved->handle = NULL;
-    moved->pins = 0;
+    moved->pins = moved->late = 0;
     moved->lost = false;
     moved->idle = (struct ox_link){0};
     l->copies = (struct ox_copies){0};

@@ -34,6 +34,7 @@ struct ox_ml_ledger {
     struct ox_ledger *handle;              // private: open handle or NULL
     uint64_t used_ns;                      // private: last read, to close idle handles
     uint32_t pins;                         // private: reads in flight
+    uint32_t late;                         // private: of them, those that have ended without their answer
     bool recorded;                         // the node names it; only then are its entries acknowledged
     struct ox_copies copies;               // other complete locations, as the record has them
     bool gone;                             // private: out of the list, freed with its last pin
@@ -70,7 +71,8 @@ struct ox_ml_append {
     enum ox_err result;        // private: why it was refused
 };
 
-// A read of entries from a position on, across ledgers. Errors: NO_ENTRY (nothing there yet), CORRUPT or NO_LEDGER (skip_unrecoverable off), FENCED, SHUTDOWN.
+// A read of entries from a position on, across ledgers. Errors: NO_ENTRY (nothing there yet), CORRUPT or NO_LEDGER (skip_unrecoverable off), FENCED, SHUTDOWN,
+// TIMEOUT (another place than the active one has not answered within settings.away_read_ns: again later).
 struct ox_ml_read {
     struct ox_op op;
     struct ox_pos from;   // in: the first entry wanted; one that does not exist any more is moved to the next that does

@@ -19,6 +19,7 @@
 #define ML_TRIM_CHECK_NS (120 * OX_SEC)   // retention is looked at so often
 #define ML_TRIM_SOON_NS (100 * OX_MS)     // after the opening: who has opened it may hold it until then
 #define ML_HANDLE_IDLE_NS (60 * OX_SEC)   // a handle that nobody read through for so long is closed
+#define ML_LATE_MAX 8                     // reads of one ledger that are over and still without an answer
 #define ML_HANDLES_MAX 100                // open ones, all logs together
 #define ML_DISCARD_TRIES 3                // deletes of one ledger
 #define ML_DISCARD_PAUSE_NS (60 * OX_SEC) // between them
@@ -230,6 +231,8 @@ void ml_discard(struct ox_ml_factory *f, struct ox_location where, const struct 
 void ml_discard_copy(struct ox_ml_factory *f, const struct ox_copy *copy, int64_t id, const struct ox_kv *owner);
 // Likewise all of them.
 void ml_discard_copies(struct ox_ml_factory *f, const struct ox_copies *copies, int64_t id, const struct ox_kv *owner);
+// How many deletes in a place, by its name, are being tried or pause before another try.
+size_t ml_discard_count(const struct ox_ml_factory *f, const char *place);
 // Forgets what waits for another try; the next start's sweep deletes it.
 void ml_discard_fini(struct ox_ml_factory *f);
 

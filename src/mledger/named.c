@@ -26,24 +26,44 @@ enum ox_err ml_cursor_ledger_find(struct ox_arena *arena, struct ox_buf node, st
     return err;
 }
 
-static enum ml_named named_by_cursor(const char *bootstrap, struct ox_buf node, const char *place, int64_t physical)
+// A ledger that was made after stamps began and has none: an older broker has written the record. It may be in any place, under the id that is left of it.
+static bool named_lost_stamp(const struct ox_ml_factory *f, int64_t id)
+{
+    return f->settings.stamps && id > f->settings.unstamped_max;
+}
+
+static enum ml_named named_by_cursor(const struct ox_ml_factory *f, const char *bootstrap, struct ox_buf node, const char *place, int64_t physical)
 {
     struct ox_arena arena;
     struct ml_cursor_ledger l;
     ox_arena_init(&arena, NAMED_ARENA_BYTES);
     enum ox_err err = ml_cursor_ledger_find(&arena, node, &l);
-    bool named = err == OX_OK && l.id >= 0 && l.physical == physical && strcmp(l.place ? l.place : bootstrap, place) == 0;
+    bool same = err == OX_OK && l.id >= 0 && l.physical == physical;
+    bool named = same && strcmp(l.place ? l.place : bootstrap, place) == 0;
+    bool lost = same && !l.place && named_lost_stamp(f, l.id);
     ox_arena_fini(&arena);
-    return err != OX_OK ? ML_UNREADABLE : named ? ML_NAMED : ML_NOT_NAMED;
+    return named ? ML_NAMED : err != OX_OK || lost ? ML_UNREADABLE : ML_NOT_NAMED;
 }
 
-static enum ml_named named_by_log(const char *bootstrap, struct ox_buf node, const char *place, int64_t physical)
+static bool named_maybe(const struct ox_ml_factory *f, const struct ox_record *r, int64_t physical)
+{
+    for (size_t i = 0; i < ox_record_count(r); i++) {
+        struct ox_record_ledger l = ox_record_get(r, i);
+        if (!l.place && l.physical == physical && named_lost_stamp(f, l.id))
+            return true;
+    }
+    return false;
+}
+
+static enum ml_named named_by_log(const struct ox_ml_factory *f, const char *bootstrap, struct ox_buf node, const char *place, int64_t physical)
 {
     struct ox_record *r = ox_record_new();
     bool named = false;
     enum ox_err err = ox_record_decode(r, node);
     if (err == OX_OK)
         err = ox_record_names(r, bootstrap, place, physical, &named);
+    if (err == OX_OK && !named && named_maybe(f, r, physical))
+        err = OX_E_CORRUPT;
     ox_record_free(r);
     return named ? ML_NAMED : err != OX_OK ? ML_UNREADABLE : ML_NOT_NAMED;
 }
@@ -51,5 +71,5 @@ static enum ml_named named_by_log(const char *bootstrap, struct ox_buf node, con
 enum ml_named ml_node_names(const struct ox_ml_factory *f, struct ox_buf node, bool cursor, const char *place, int64_t physical)
 {
     const char *bootstrap = ox_router_name(f->router, 0);
-    return cursor ? named_by_cursor(bootstrap, node, place, physical) : named_by_log(bootstrap, node, place, physical);
+    return cursor ? named_by_cursor(f, bootstrap, node, place, physical) : named_by_log(f, bootstrap, node, place, physical);
 }

@@ -16,7 +16,7 @@ enum ox_err ml_cursor_ledger_find(struct ox_arena *arena, struct ox_buf node, st
 enum ml_named {
     ML_NOT_NAMED,
     ML_NAMED,
-    ML_UNREADABLE, // can't be understood: it may mean any ledger
+    ML_UNREADABLE, // can't be understood, or has lost a stamp: it may mean this ledger
 };
 // Whether a log's (cursor false) or a cursor's node names a location. Only what is NOT_NAMED may be deleted.
 enum ml_named ml_node_names(const struct ox_ml_factory *f, struct ox_buf node, bool cursor, const char *place,

@@ -79,8 +79,9 @@ static void sweep_ask_bound(struct sweep *w, uint32_t place)
     struct sweep_bound *b = &w->bounds[place];
     *b = (struct sweep_bound){.sweep = w, .err = OX_E_PLACE_CLOSED};
     if (!ox_router_place(f->router, place)) {
-        ox_warn(f->log, "mledger.sweep.place_away", "place=%s hint=" OX_LOG_Q, ox_router_name(f->router, place),
-                "not open: its ledgers are looked at when it is");
+        if (f->router->slots[place].err != OX_E_NO_PLACE) // a place that was unregistered is empty
+            ox_warn(f->log, "mledger.sweep.place_away", "place=%s hint=" OX_LOG_Q, ox_router_name(f->router, place),
+                    "not open: its ledgers are looked at when it is");
         return;
     }
     w->bounds_pending++;

@@ -42,6 +42,7 @@ struct ox_ml_found {
     enum ox_ml_kind kind;
     const char *cursor;       // the cursor's name as the client gave it; NULL for data
     const char *place;        // name of the place that its record means; borrowed from the walk
+    bool stamped;             // the record says so itself; else it is taken for one of the bootstrap place
     bool known;               // that name is registered: where.place is valid
     struct ox_location where; // logical and physical id
     int64_t entries;          // data: on record, 0 while open
@@ -101,10 +102,12 @@ struct ox_ml_relocate {
 };
 void ox_ml_relocate(struct ox_ml_factory *f, struct ox_ml_relocate *r);
 
-// Takes a copy out of a ledger's record by one compare-and-set, so that it may be deleted. Errors: NOT_FOUND (log, ledger or copy: it may be deleted too
-// if nothing names it), CONFLICT (it is the primary now: it must not be deleted), BUSY.
+// Takes a copy out of a ledger's record by one compare-and-set, then deletes it, owner checked. An intent (/oxbow/deletes) is written before: op is OK also
+// if the delete is left to that. Errors, nothing was deleted then: NOT_FOUND (log, ledger or copy is not on record; the intent stays), CONFLICT (it is the
+// primary now), BUSY.
 struct ox_ml_drop_copy {
     struct ox_op op;
+    enum ox_err left;  // result: OK, or why the copy could not be deleted yet: the intent waits
     const char *log;   // in, borrowed until done
     int64_t ledger;    // in: logical id
     const char *place; // in: name, borrowed until done
@@ -116,11 +119,12 @@ void ox_ml_drop_copy(struct ox_ml_factory *f, struct ox_ml_drop_copy *d);
 // Deletes that wait because their place could not be reached, kept as nodes under /oxbow/deletes/<place>/: tries those of one place (which must be open) again;
 // owner checked; "no such ledger" from the right place counts as done. op: the first error.
 void ox_ml_deletes_retry(struct ox_ml_factory *f, struct ox_op *op, uint32_t place);
-// How many of them wait for a place, by its name.
+// How many of them wait for a place, by its name; deletes that are being tried, or pause before another try, count too.
 struct ox_ml_deletes_count {
     struct ox_op op;
     const char *place;                // in, borrowed until done
     size_t count;                     // result
+    size_t trying;                    // private
     struct ox_meta_children children; // private
 };
 void ox_ml_deletes_count(struct ox_ml_factory *f, struct ox_ml_deletes_count *c);

@@ -1,4 +1,6 @@
 // read.c - reads: from the tail cache, else from the ledgers; lost ledgers and damaged entries are errors, or passed and counted.
+#include <string.h>
+
 #include "mledger/mledger_int.h"
 
 static ox_step read_start(struct ox_seq *s);
@@ -6,6 +8,17 @@ static ox_step read_open(struct ox_seq *s);
 static ox_step read_opened(struct ox_seq *s);
 static ox_step read_entries(struct ox_seq *s);
 static ox_step read_answered(struct ox_seq *s);
+
+// What a read asks of a place that is not the active one: it may be on its way out and never answer. Lives until the answer comes; a read that has not got it
+// in time goes on without.
+struct ml_ask {
+    struct ox_ml_read *read;     // NULL: it has ended
+    struct ox_ml_ledger *ledger; // pinned from then on
+    struct ox_ledger_open open;  // one of the two
+    struct ox_read entries;
+    bool opens, asked;
+    struct ox_timer limit;
+};
 
 static struct ox_ml_read *read_of(struct ox_seq *s)
 {
@@ -118,9 +131,113 @@ static ox_step read_start(struct ox_seq *s)
     return l->handle ? OX_GOTO(s, read_entries) : OX_GOTO(s, read_open);
 }
 
+// ---- other places ----------------------------------------------------------------------------------------------------
+
+static bool read_is_away(const struct ox_ml_read *r)
+{
+    return r->ledger->where.place != r->ml->factory->router->active;
+}
+
+// In time: the answer is the read's. Too late: nobody's, but a handle serves the next read.
+static void ask_answered(struct ml_ask *a, enum ox_err err)
+{
+    struct ox_ml_read *r = a->read;
+    ox_timer_stop(&a->limit);
+    if (r) {
+        r->open.ledger = a->open.ledger;
+        memcpy(r->read.where, a->entries.where, sizeof r->read.where);
+        r->read.entries = a->entries.entries;
+        r->read.count = a->entries.count;
+        ox_free(a);
+        ox_seq_resume(&r->seq, err);
+        return;
+    }
+    struct mledger_impl *impl = ml_impl(a->ledger->ml);
+    if (err == OX_OK && a->opens && a->ledger->gone)
+        ox_ledger_release(a->open.ledger);
+    else if (err == OX_OK && a->opens)
+        ml_handle_keep(a->ledger, a->open.ledger);
+    else if (err == OX_OK)
+        ox_read_fini(&a->entries);
+    a->ledger->late--;
+    ml_handle_unpin(a->ledger);
+    impl->reads--;
+    ox_free(a);
+    ml_poke(impl->ml);
+}
+
+static void ask_opened(struct ox_op *op)
+{
+    ask_answered(CONTAINER_OF(op, struct ml_ask, open.op), op->err);
+}
+
+static void ask_read(struct ox_op *op)
+{
+    ask_answered(CONTAINER_OF(op, struct ml_ask, entries.op), op->err);
+}
+
+static void ask_late(struct ox_timer *t)
+{
+    struct ml_ask *a = CONTAINER_OF(t, struct ml_ask, limit);
+    struct ox_ml_read *r = a->read;
+    struct ox_ml_factory *f = r->ml->factory;
+    ox_warn(f->log, "mledger.read.late", "log=%s ledger=%lld place=%s", r->ml->name, (long long)a->ledger->where.id,
+            ox_router_name(f->router, a->ledger->where.place));
+    ox_seq_resume(&r->seq, OX_E_TIMEOUT);
+    if (!a->asked) {
+        ox_free(a);
+        return;
+    }
+    a->read = NULL;
+    a->ledger->late++;
+    ml_handle_pin(a->ledger);
+    ml_impl(r->ml)->reads++;
+}
+
+// While many answers of a ledger are outstanding it is not asked once more: what waits is bounded, however often readers try.
+static struct ml_ask *ask_new(struct ox_ml_read *r)
+{
+    struct ox_ml_factory *f = r->ml->factory;
+    struct ml_ask *a = ox_malloc(sizeof *a);
+    a->read = r;
+    a->ledger = r->ledger;
+    a->asked = r->ledger->late < ML_LATE_MAX;
+    ox_timer_init(&a->limit, f->loop, ask_late);
+    ox_timer_start(&a->limit, f->settings.away_read_ns);
+    return a;
+}
+
+static ox_step read_open_away(struct ox_seq *s)
+{
+    struct ox_ml_read *r = read_of(s);
+    struct ml_ask *a = ask_new(r);
+    a->opens = true;
+    ox_op_init(&a->open.op, s->loop, ask_opened, "mledger.read.open");
+    if (a->asked)
+        ox_router_open(r->ml->factory->router, &a->open, r->ledger->where, OX_OPEN_READ_ONLY, &ml_impl(r->ml)->owner);
+    return OX_WAIT(s, read_opened);
+}
+
+static ox_step read_entries_away(struct ox_seq *s)
+{
+    struct ox_ml_read *r = read_of(s);
+    struct ml_ask *a = ask_new(r);
+    a->entries.first = r->read.first;
+    a->entries.last = r->read.last;
+    a->entries.bytes_max = r->read.bytes_max;
+    ox_op_init(&a->entries.op, s->loop, ask_read, "mledger.read.entries");
+    if (a->asked)
+        ox_ledger_read(r->ledger->handle, &a->entries);
+    return OX_WAIT(s, read_answered);
+}
+
+// ---- one ledger ------------------------------------------------------------------------------------------------------
+
 static ox_step read_open(struct ox_seq *s)
 {
     struct ox_ml_read *r = read_of(s);
+    if (read_is_away(r))
+        return read_open_away(s);
     ox_seq_bind(s, &r->open.op, "mledger.read.open");
     ox_router_open(r->ml->factory->router, &r->open, r->ledger->where, OX_OPEN_READ_ONLY, &ml_impl(r->ml)->owner);
     return OX_WAIT(s, read_opened);
@@ -178,10 +295,12 @@ static ox_step read_entries(struct ox_seq *s)
 {
     struct ox_ml_read *r = read_of(s);
     int64_t wanted = r->single ? 1 : OX_MIN((int64_t)r->entries_max, ML_READ_ENTRIES_MAX);
-    ox_seq_bind(s, &r->read.op, "mledger.read.entries");
     r->read.first = r->next.entry;
     r->read.last = OX_MIN(r->next.entry + wanted, r->ledger->entries) - 1;
     r->read.bytes_max = r->bytes_max;
+    if (read_is_away(r))
+        return read_entries_away(s);
+    ox_seq_bind(s, &r->read.op, "mledger.read.entries");
     ox_ledger_read(r->ledger->handle, &r->read);
     return OX_WAIT(s, read_answered);
 }

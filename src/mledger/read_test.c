@@ -57,6 +57,77 @@ static void rig_fini(struct read_rig *r)
     world_fini(&r->w);
 }
 
+// ---- another place than the active one -----------------------------------------------------------------------------------
+
+static void other_is_slow(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                          struct ox_sim_place_fault *fault)
+{
+    (void)ledger, (void)entry;
+    bool slow = call == OX_SIM_CALL_OPEN ? w->ctx == w : call == OX_SIM_CALL_READ;
+    fault->before_ns = slow ? 20 * OX_SEC : 0;
+}
+
+static enum ox_err read_one(struct read_rig *r, uint64_t *ret_ns)
+{
+    struct ox_ml_read read = {.from = OX_POS_EARLIEST, .entries_max = 1, .bytes_max = 1};
+    uint64_t begun = ox_now_ns(r->w.loop);
+    world_op(&r->w, &read.op);
+    ox_mledger_read(r->ml, &read);
+    enum ox_err err = world_wait(&r->w, &read.op);
+    *ret_ns = ox_now_ns(r->w.loop) - begun;
+    ox_ml_read_fini(&read);
+    return err;
+}
+
+// A place on its way out that does not answer ends the read in time; late answers do no harm, however many there are, and whatever becomes of ledger and log.
+static void check_slow_place(bool opens, bool trimmed)
+{
+    struct read_rig r = {0};
+    uint64_t took;
+    world_init_two(&r.w, 1);
+    r.ml = world_open(&r.w, NAME);
+    r.cursor = world_cursor(&r.w, r.ml, "keep", OX_POS_EARLIEST);
+    world_fill(&r.w, r.ml, 0, 5);
+    ox_router_activate(&r.w.router, 1);
+    assert_int_equal(world_roll(&r.w, r.ml), OX_OK);
+    world_settle(&r.w);
+    struct ox_ml_ledger *old = r.ml->ledgers[0];
+    assert_int_equal(old->where.place, 0);
+    ox_tail_cache_drop_ledger(&r.w.factory.cache, old->where.id);
+    if (opens)
+        ml_handle_release(old);
+    else if (!old->handle)
+        assert_int_equal(read_one(&r, &took), OX_OK);
+    r.w.ctx = opens ? &r.w : NULL;
+    r.w.on_place = other_is_slow;
+    for (uint32_t i = 1; i <= 2 * ML_LATE_MAX; i++) {
+        r.w.factory.settings.away_read_ns = OX_SEC;
+        assert_int_equal(read_one(&r, &took), OX_E_TIMEOUT);
+        assert_in_range(took, OX_SEC, OX_SEC + 10 * OX_MS);
+        assert_int_equal(old->late, OX_MIN(i, (uint32_t)ML_LATE_MAX));
+    }
+    r.w.on_place = NULL;
+    if (trimmed) {
+        assert_int_equal(world_ack_upto(&r.w, r.cursor, (struct ox_pos){old->where.id, 4}), OX_OK);
+        ox_mledger_trim(r.ml);
+        world_settle(&r.w);
+        assert_int_equal(r.ml->ledger_count, 1);
+    } else {
+        world_sleep(&r.w, 30 * OX_SEC);
+        assert_int_equal(old->late, 0);
+        assert_int_equal(old->pins, 0);
+        rig_expect(&r, "0 1 2 3 4");
+    }
+    rig_fini(&r);
+}
+
+static void test_read_of_a_place_that_does_not_answer_ends_in_time(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        check_slow_place(i & 1, i & 2);
+}
+
 static void test_read_from_cache_and_from_ledgers_is_the_same(void **state)
 {
     (void)state;
@@ -315,6 +386,7 @@ static void test_read_cursor_ledger_without_entries_falls_back_to_the_node(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_read_of_a_place_that_does_not_answer_ends_in_time),
         cmocka_unit_test(test_read_from_cache_and_from_ledgers_is_the_same),
         cmocka_unit_test(test_read_stops_at_its_limits),
         cmocka_unit_test(test_read_at_the_end_has_no_entry),

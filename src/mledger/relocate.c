@@ -1,6 +1,10 @@
 // relocate.c - changes of where a sealed ledger is: another primary, a copy less. By the log itself if it is open here, else on its node.
+//
+// All of it happens under the log's claim: the look at a new primary and the record that names it, and likewise the record that forgets a copy and the copy's
+// delete. So no delete that is on its way hits what has just become primary.
 #include <string.h>
 
+#include "mledger/deletes.h"
 #include "mledger/offline.h"
 #include "mledger/places.h"
 
@@ -10,7 +14,7 @@ struct move {
     struct ox_op *op;
     struct ox_ml_factory *factory;
     const struct ox_ml_relocate *relocate; // or NULL
-    const struct ox_ml_drop_copy *drop;    // or NULL
+    struct ox_ml_drop_copy *drop;          // or NULL
     const char *log;
     int64_t ledger;
     struct ml_claim claim;
@@ -24,6 +28,12 @@ struct move {
     struct ox_copies copies;  // of the ledger, as they are after the change
     uint64_t now_ms;
     enum ox_err refused; // by what the record says
+    // drop
+    struct ox_kv owner;
+    struct ml_intent intent; // to delete the copy: there before the record forgets it
+    struct ox_ledger_delete del;
+    struct ox_meta_del forget;
+    enum ox_err err; // of the change of the record
 };
 
 static ox_step move_claimed(struct ox_seq *s);
@@ -31,26 +41,39 @@ static ox_step move_looked(struct ox_seq *s);
 static ox_step move_change(struct ox_seq *s);
 static ox_step move_recorded(struct ox_seq *s);
 static ox_step move_written(struct ox_seq *s);
+static ox_step drop_intend(struct ox_seq *s);
+static ox_step drop_intended(struct ox_seq *s);
+static ox_step drop_changed(struct ox_seq *s);
+static ox_step drop_deleted(struct ox_seq *s);
+static ox_step drop_over(struct ox_seq *s);
 
 static struct move *move_of(struct ox_seq *s)
 {
     return CONTAINER_OF(s, struct move, seq);
 }
 
+// The log may be closed again.
+static void move_let_log_go(struct move *m)
+{
+    struct ox_mledger *ml = m->ml;
+    m->ml = NULL;
+    if (!ml)
+        return;
+    ml_impl(ml)->moves--;
+    ml_poke(ml);
+}
+
 static void move_done(struct ox_seq *s, enum ox_err err)
 {
     struct move *m = move_of(s);
     struct ox_op *op = m->op;
-    struct ox_mledger *ml = m->ml;
     ml_claim_release(&m->claim);
+    move_let_log_go(m);
     ox_record_free(m->record);
     ox_copies_fini(&m->copies);
+    ox_kv_fini(&m->owner);
     ox_free(m->path);
     ox_free(m);
-    if (ml) {
-        ml_impl(ml)->moves--;
-        ml_poke(ml);
-    }
     ox_op_finish(op, err);
 }
 
@@ -86,6 +109,7 @@ void ox_ml_drop_copy(struct ox_ml_factory *f, struct ox_ml_drop_copy *d)
 {
     struct move *m = move_new(f, &d->op, d->log, d->ledger);
     m->drop = d;
+    d->left = OX_OK;
     ox_seq_start(&m->seq, f->loop, "mledger.drop_copy", move_start, move_done);
 }
 
@@ -187,14 +211,23 @@ static void move_take(struct move *m)
     m->copies = (struct ox_copies){0};
 }
 
+// The record's part is over.
+static ox_step move_changed(struct ox_seq *s, enum ox_err err)
+{
+    struct move *m = move_of(s);
+    m->err = err;
+    move_let_log_go(m);
+    return m->drop ? OX_GOTO(s, drop_changed) : OX_FINISH(s, err);
+}
+
 static ox_step move_recorded(struct ox_seq *s)
 {
     struct move *m = move_of(s);
     if (s->err != OX_OK || m->refused != OX_OK)
-        return OX_FINISH(s, s->err != OX_OK ? s->err : m->refused);
+        return move_changed(s, s->err != OX_OK ? s->err : m->refused);
     OX_CRASHPOINT(s->loop, "relocate.after_record");
     move_take(m);
-    return OX_FINISH(s, OX_OK);
+    return move_changed(s, OX_OK);
 }
 
 // ---- on the node of one that is not ----------------------------------------------------------------------------------
@@ -226,7 +259,7 @@ static ox_step move_written(struct ox_seq *s)
 {
     if (s->err == OX_OK)
         OX_CRASHPOINT(s->loop, "relocate.after_node");
-    return OX_FINISH(s, s->err);
+    return move_changed(s, s->err);
 }
 
 static ox_step move_change(struct ox_seq *s)
@@ -235,7 +268,7 @@ static ox_step move_change(struct ox_seq *s)
     struct ox_mledger *ml = NULL;
     enum ml_presence presence = ml_presence(m->factory, m->log, &ml);
     if (presence == ML_BETWEEN)
-        return OX_FINISH(s, OX_E_BUSY);
+        return move_changed(s, OX_E_BUSY);
     return presence == ML_HERE ? move_here(s, ml) : OX_GOTO(s, move_away);
 }
 
@@ -276,5 +309,64 @@ static ox_step move_claimed(struct ox_seq *s)
     }
     if (ml_presence(m->factory, m->log, &ml) == ML_BETWEEN)
         return OX_FINISH(s, OX_E_BUSY);
-    return m->relocate ? OX_GOTO(s, move_look) : OX_GOTO(s, move_change);
+    return m->relocate ? OX_GOTO(s, move_look) : OX_GOTO(s, drop_intend);
+}
+
+// ---- a copy leaves its place -----------------------------------------------------------------------------------------
+
+// Before the record forgets the copy somebody else must know of it: no crash, and no place that is away, leaves it behind.
+static ox_step drop_intend(struct ox_seq *s)
+{
+    struct move *m = move_of(s);
+    ox_ml_owner(m->factory, m->log, NULL, &m->owner);
+    ox_seq_bind(s, &m->intent.op, "mledger.drop.intent");
+    ml_intent_write(m->factory, &m->intent, m->drop->place, m->ledger, m->drop->physical, &m->owner);
+    return OX_WAIT(s, drop_intended);
+}
+
+static ox_step drop_intended(struct ox_seq *s)
+{
+    return s->err == OX_OK ? OX_GOTO(s, move_change) : OX_FINISH(s, s->err);
+}
+
+static ox_step drop_forget(struct ox_seq *s)
+{
+    struct move *m = move_of(s);
+    ox_seq_bind(s, &m->forget.op, "mledger.drop.forget");
+    ml_intent_forget(m->factory, &m->forget, m->drop->place, m->drop->physical, &m->owner);
+    return OX_WAIT(s, drop_over);
+}
+
+// Whatever the record still names is not deleted: the intent is void. (Where that is not certain it stays: whoever carries it out looks at the node.)
+static ox_step drop_changed(struct ox_seq *s)
+{
+    struct move *m = move_of(s);
+    if (m->err == OX_E_CONFLICT || m->err == OX_E_BUSY) {
+        return drop_forget(s);
+    }
+    if (m->err != OX_OK)
+        return OX_FINISH(s, m->err);
+    OX_CRASHPOINT(s->loop, "cleanup.after_drop");
+    struct ox_location where = {.id = m->ledger, .physical = m->drop->physical};
+    if (ox_router_find(m->factory->router, m->drop->place, &where.place) != OX_OK)
+        where.place = UINT32_MAX; // what is asked of it answers NO_PLACE
+    ox_seq_bind(s, &m->del.op, "mledger.drop.delete");
+    ox_router_delete(m->factory->router, &m->del, where, &m->owner);
+    return OX_WAIT(s, drop_deleted);
+}
+
+static ox_step drop_deleted(struct ox_seq *s)
+{
+    struct move *m = move_of(s);
+    if (s->err != OX_OK && s->err != OX_E_NO_LEDGER) {
+        m->drop->left = s->err;
+        return OX_FINISH(s, OX_OK);
+    }
+    return drop_forget(s);
+}
+
+// If the intent could not be taken away: whoever carries it out finds nothing, or what is named.
+static ox_step drop_over(struct ox_seq *s)
+{
+    return OX_FINISH(s, move_of(s)->err);
 }

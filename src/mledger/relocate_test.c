@@ -495,6 +495,52 @@ static void test_relocate_gives_up_and_says_what_is_not_known(void **state)
     rig_fini(&r);
 }
 
+// ---- a copy that goes ------------------------------------------------------------------------------------------------------
+
+static void slow_deletes(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                         struct ox_sim_place_fault *fault)
+{
+    (void)w, (void)ledger, (void)entry;
+    if (call == OX_SIM_CALL_DELETE)
+        fault->before_ns = OX_SEC;
+}
+
+// Somebody cleans a copy up while somebody else makes it primary again: one of them gets it, and what is primary is there.
+static void drop_against_flip(bool loaded, bool drop_first)
+{
+    struct move_rig r;
+    rig_init(&r);
+    struct ox_location home = r.at[0], away = world_copy(&r.w, NAME, home, 1);
+    assert_int_equal(relocate(&r, 0, away), OX_OK);
+    if (!loaded)
+        rig_close(&r);
+    world_settle(&r.w);
+    r.w.on_place = slow_deletes;
+    struct ox_ml_relocate back;
+    struct ox_ml_drop_copy drop = {.log = NAME, .ledger = home.id, .place = "default", .physical = home.physical};
+    world_op(&r.w, &drop.op);
+    if (!drop_first)
+        relocate_start(&r, &back, 0, home);
+    ox_ml_drop_copy(&r.w.factory, &drop);
+    if (drop_first)
+        relocate_start(&r, &back, 0, home);
+    assert_int_equal(world_wait(&r.w, &drop.op), drop_first ? OX_OK : OX_E_CONFLICT);
+    assert_int_equal(world_wait(&r.w, &back.op), drop_first ? OX_E_NO_LEDGER : OX_OK);
+    r.w.on_place = NULL;
+    assert_int_equal(ox_sim_store_has(r.w.store, home.physical), !drop_first);
+    assert_true(ox_sim_store_has(r.w.other_store, away.physical));
+    assert_rig_record(&r, 0, drop_first ? "guarded other same d1" : "default same other:same d1");
+    rig_expect(&r, ALL);
+    rig_fini(&r);
+}
+
+static void test_relocate_and_drop_of_the_same_copy(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        drop_against_flip(i & 1, i & 2);
+}
+
 // ---- crashes ---------------------------------------------------------------------------------------------------------------
 
 static void crash_at(const char *point, bool loaded, bool drop)
@@ -881,6 +927,7 @@ int main(void)
         cmocka_unit_test(test_relocate_outcome_that_is_unknown_is_learned),
         cmocka_unit_test(test_relocate_outlives_other_writers),
         cmocka_unit_test(test_relocate_gives_up_and_says_what_is_not_known),
+        cmocka_unit_test(test_relocate_and_drop_of_the_same_copy),
         cmocka_unit_test(test_relocate_crash_leaves_every_entry_readable),
         cmocka_unit_test(test_relocate_stamp_survives_the_life_of_the_log),
         cmocka_unit_test(test_relocate_trim_takes_the_copies_along),

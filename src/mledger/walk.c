@@ -207,6 +207,7 @@ static ox_step walk_skip(struct ox_seq *s)
 static void walk_place(const struct walk *k, struct ox_ml_found *found, const char *place, int64_t id, int64_t physical)
 {
     const struct ox_router *router = k->factory->router;
+    found->stamped = place != NULL;
     found->place = place ? place : ox_router_name(router, 0);
     found->where = (struct ox_location){.id = id, .physical = physical};
     found->known = ox_router_find(router, found->place, &found->where.place) == OX_OK;

@@ -171,7 +171,21 @@ int ctl_clusters_register(struct ctl *ctl)
 
 int ctl_clusters_unregister(struct ctl *ctl)
 {
-    return name_run(ctl, "DELETE", "", (struct ask){.done = "unregistered; its storage is not touched any more"});
+    const char *name;
+    json_t *entry;
+    if (!name_parse(ctl, NULL, 0, &name))
+        return CTL_USAGE;
+    OX_CLEANUP(ox_free_ptr)
+    char *path = name_path("", name);
+    if (!ctl_clusters_ask(ctl, "GET", path, NULL, name, &entry)) // where it was is not known any more afterwards
+        return CTL_FAILED;
+    const char *uri = json_string_value(json_object_get(entry, "metadataServiceUri"));
+    OX_CLEANUP(ox_free_ptr)
+    char *done =
+        ox_asprintf("unregistered; the broker does not touch %s any more: it can be deleted", uri ? uri : "its storage");
+    int status = ask_run(ctl, &(struct ask){"DELETE", path, .what = name, .done = done});
+    json_decref(entry);
+    return status;
 }
 
 // ---- switching ------------------------------------------------------------------------------------------------------

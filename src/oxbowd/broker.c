@@ -2,11 +2,13 @@
 #include "oxbowd/broker.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/version.h"
 #include "oxbowd/settings.h"
 
+#define SWEEP_AGAIN_NS (30 * OX_SEC)    // after a sweep that a store has cut short
 #define INSTANCE_PATH "/oxbow/instance" // the id that this instance's ledgers carry
 
 static struct oxbowd *oxbowd_of(struct ox_seq *s)
@@ -16,7 +18,7 @@ static struct oxbowd *oxbowd_of(struct ox_seq *s)
 
 static ox_step start_folder(struct ox_seq *s);
 static ox_step start_metadata(struct ox_seq *s);
-static ox_step start_store(struct ox_seq *s);
+static ox_step start_places(struct ox_seq *s);
 static ox_step start_instance(struct ox_seq *s);
 static ox_step start_instance_read(struct ox_seq *s);
 static ox_step start_instance_written(struct ox_seq *s);
@@ -34,12 +36,29 @@ static ox_step start_failed(struct ox_seq *s, enum ox_err err, const char *what,
 
 // ---- starting -------------------------------------------------------------------------------------------------------
 
+static void start_opener(struct oxbowd *b)
+{
+    b->opener = (struct opener){.loop = b->loop,
+                                .fs = b->fs,
+                                .config = b->config,
+                                .metrics = &b->metrics,
+                                .cwd = b->cwd,
+                                .table = b->table,
+                                .segment_bytes = b->segment_bytes};
+    opener_init(&b->opener);
+}
+
 static void start_names(struct oxbowd *b)
 {
     const struct ox_config *c = b->config;
-    const char *uri = c->bookkeeperMetadataServiceUri;
+    const char *uri = c->bookkeeperMetadataServiceUri, *why;
     b->metadata_url = *c->metadataStoreUrl ? ox_strdup(c->metadataStoreUrl) : ox_asprintf("lmdb:%s/metadata", b->data_dir);
-    b->store_dir = *uri ? ox_strdup(uri + strlen("embedded:")) : ox_asprintf("%s/store", b->data_dir);
+    OX_CLEANUP(ox_free_ptr)
+    char *standard = ox_asprintf("embedded:%s/store", b->data_dir);
+    start_opener(b);
+    b->store_uri = b->opener.opener.canonical(&b->opener.opener, *uri ? uri : standard, &why);
+    OX_ASSERT(b->store_uri);                                              // settings_check has seen it
+    b->opener.data = b->data_path = opener_absolute(b->cwd, b->data_dir); // from now on nothing is made around it
 }
 
 // Makes the data folder and those above it, one a step.
@@ -64,11 +83,11 @@ static ox_step start_metadata(struct ox_seq *s)
     struct oxbowd *b = oxbowd_of(s);
     if (b->take_meta) {
         b->meta = b->take_meta;
-        return OX_GOTO(s, start_store);
+        return OX_GOTO(s, start_places);
     }
     ox_seq_bind(s, &b->op, "oxbowd.metadata.open");
     ox_meta_open(b->loop, &b->op, b->metadata_url, &b->meta);
-    return OX_WAIT(s, start_store);
+    return OX_WAIT(s, start_places);
 }
 
 static const char *start_advice(enum ox_err err)
@@ -82,22 +101,39 @@ static const char *start_advice(enum ox_err err)
     return "see the log above";
 }
 
-static ox_step start_store(struct ox_seq *s)
+// The host that clients are told.
+static const char *advertised_host(const struct ox_config *c)
+{
+    if (*c->advertisedAddress)
+        return c->advertisedAddress;
+    return strcmp(c->bindAddress, "0.0.0.0") == 0 ? "127.0.0.1" : c->bindAddress;
+}
+
+static void start_broker_id(struct oxbowd *b, uint16_t port)
+{
+    snprintf(b->broker_id, sizeof b->broker_id, "%s:%u", advertised_host(b->config), port);
+}
+
+// Which places there are and which of them is active: read from the metadata, or the configured one alone.
+static ox_step start_places(struct ox_seq *s)
 {
     struct oxbowd *b = oxbowd_of(s);
     if (s->err != OX_OK)
         return start_failed(s, s->err, b->metadata_url, start_advice(s->err));
-    struct ox_store_config config;
-    ox_store_config_init(&config, b->store_dir);
-    settings_store(b->config, &config);
-    config.name = "default";
-    config.metrics = &b->metrics;
-    if (b->segment_bytes)
-        config.segment_bytes = b->segment_bytes;
-    if (b->table.open)
-        config.table = b->table;
-    ox_seq_bind(s, &b->op, "oxbowd.store.open");
-    ox_store_open(b->loop, b->fs, &b->op, &config, &b->place);
+    ox_router_init(&b->router, b->loop);
+    b->router_made = true;
+    start_broker_id(b, (uint16_t)b->config->webServicePort);
+    struct ox_storage_ports ports = {.loop = b->loop,
+                                     .log = b->log,
+                                     .meta = b->meta,
+                                     .router = &b->router,
+                                     .metrics = &b->metrics,
+                                     .opener = &b->opener.opener};
+    settings_storage(b->config, &ports.config);
+    ports.config.broker = b->broker_id;
+    ports.config.default_uri = b->store_uri;
+    ox_seq_bind(s, &b->op, "oxbowd.places.open");
+    ox_storage_resolve(&ports, &b->op, &b->trouble, &b->storage);
     return OX_WAIT(s, start_instance);
 }
 
@@ -105,10 +141,7 @@ static ox_step start_instance(struct ox_seq *s)
 {
     struct oxbowd *b = oxbowd_of(s);
     if (s->err != OX_OK)
-        return start_failed(s, s->err, b->store_dir, start_advice(s->err));
-    ox_router_init(&b->router, b->loop);
-    ox_router_add(&b->router, b->place);
-    b->router_made = true;
+        return start_failed(s, s->err, b->store_uri, start_advice(s->err));
     ox_seq_bind(s, &b->get.op, "oxbowd.instance.read");
     ox_meta_get(b->meta, &b->get, INSTANCE_PATH);
     return OX_WAIT(s, start_instance_read);
@@ -150,16 +183,9 @@ static void start_mledgers(struct oxbowd *b)
     b->mledgers.metrics = &b->metrics;
     b->mledgers.instance = b->instance;
     settings_mledger(b->config, &b->mledgers.settings);
+    b->mledgers.settings.stamps = ox_storage_activated(b->storage);
     ox_ml_factory_init(&b->mledgers, (uint64_t)b->config->managedLedgerCacheSizeMB * 1024 * 1024);
     b->mledgers_made = true;
-}
-
-// The host that clients are told.
-static const char *advertised_host(const struct ox_config *c)
-{
-    if (*c->advertisedAddress)
-        return c->advertisedAddress;
-    return strcmp(c->bindAddress, "0.0.0.0") == 0 ? "127.0.0.1" : c->bindAddress;
 }
 
 static enum ox_err listen_failed(struct oxbowd *b, enum ox_err err, int64_t port, const char *key)
@@ -192,7 +218,7 @@ static enum ox_err start_admin(struct oxbowd *b)
     if (!b->poll.start)
         return OX_OK;
     struct ox_admin_config admin = {
-        .shard = &b->shard, .host = c->bindAddress, .port = (uint16_t)c->webServicePort, .poll = b->poll};
+        .shard = &b->shard, .host = c->bindAddress, .port = (uint16_t)c->webServicePort, .poll = b->poll, .storage = b->storage};
     enum ox_err err = ox_admin_open(&admin, &b->admin);
     return err == OX_OK ? OX_OK : listen_failed(b, err, c->webServicePort, "webServicePort");
 }
@@ -216,7 +242,8 @@ static ox_step start_shard(struct ox_seq *s)
     if (err != OX_OK)
         return OX_FINISH(s, err);
     b->service_url = ox_asprintf("pulsar://%s:%u", advertised_host(b->config), b->pulsar.port);
-    b->web_url = ox_asprintf("http://%s:%u", advertised_host(b->config), b->admin ? ox_admin_port(b->admin) : 0u);
+    start_broker_id(b, b->admin ? ox_admin_port(b->admin) : (uint16_t)b->config->webServicePort);
+    b->web_url = ox_asprintf("http://%s", b->broker_id);
     b->shard.config.service_url = b->service_url;
     b->shard.config.web_url = b->web_url;
     ox_seq_bind(s, &b->op, "oxbowd.shard.start");
@@ -227,10 +254,19 @@ static ox_step start_shard(struct ox_seq *s)
 static void sweep_done(struct ox_op *op)
 {
     struct oxbowd *b = CONTAINER_OF(op, struct oxbowd, sweep);
-    if (op->err != OX_OK && op->err != OX_E_SHUTDOWN && op->err != OX_E_CANCELED)
-        ox_warn(b->log, "oxbowd.sweep.failed", "error=%s", ox_err_name(op->err));
-    if (b->stop_wanted)
+    if (b->stop_wanted) {
         oxbowd_stop(b);
+    } else if (op->err != OX_OK && op->err != OX_E_SHUTDOWN && op->err != OX_E_CANCELED) {
+        ox_warn(b->log, "oxbowd.sweep.failed", "error=%s", ox_err_name(op->err));
+        ox_timer_start(&b->sweep_again, SWEEP_AGAIN_NS);
+    }
+}
+
+static void sweep_start(struct ox_timer *t)
+{
+    struct oxbowd *b = CONTAINER_OF(t, struct oxbowd, sweep_again);
+    ox_op_init(&b->sweep, b->loop, sweep_done, "oxbowd.sweep");
+    ox_ml_orphans_sweep(&b->mledgers, &b->sweep);
 }
 
 static ox_step start_ready(struct ox_seq *s)
@@ -241,8 +277,11 @@ static ox_step start_ready(struct ox_seq *s)
     b->running = true;
     ox_info(b->log, "oxbowd.ready", "version=%s pulsar=%s web=%s data=%s ms=%llu", OX_VERSION, b->service_url,
             b->web_url, b->data_dir, (unsigned long long)((ox_now_ns(b->loop) - b->started_ns) / OX_MS));
-    ox_op_init(&b->sweep, b->loop, sweep_done, "oxbowd.sweep");
-    ox_ml_orphans_sweep(&b->mledgers, &b->sweep);
+    ox_storage_start(b->storage, &b->mledgers);
+    b->storage_started = true;
+    ox_timer_init(&b->sweep_again, b->loop, sweep_start);
+    ox_timer_start(&b->sweep_again, 0);
+    waiting_start(&b->waiting, &b->mledgers);
     return OX_FINISH(s, OX_OK);
 }
 
@@ -267,6 +306,7 @@ void oxbowd_start(struct oxbowd *b)
 
 // ---- stopping -------------------------------------------------------------------------------------------------------
 
+static ox_step stop_storage(struct ox_seq *s);
 static ox_step stop_shard(struct ox_seq *s);
 static ox_step stop_pulsar(struct ox_seq *s);
 static ox_step stop_admin(struct ox_seq *s);
@@ -285,11 +325,22 @@ static void stop_note(struct oxbowd *b, const char *what, enum ox_err err)
         b->outcome = err;
 }
 
-static ox_step stop_shard(struct ox_seq *s)
+// Nothing is moved any more when the topics are closed.
+static ox_step stop_storage(struct ox_seq *s)
 {
     struct oxbowd *b = oxbowd_of(s);
     if (b->pulsar_made)
         ox_pulsar_unlisten(&b->pulsar);
+    if (!b->storage_started)
+        return OX_GOTO(s, stop_shard);
+    ox_seq_bind(s, &b->op, "oxbowd.storage.stop");
+    ox_storage_stop(b->storage, &b->op);
+    return OX_WAIT(s, stop_shard);
+}
+
+static ox_step stop_shard(struct ox_seq *s)
+{
+    struct oxbowd *b = oxbowd_of(s);
     if (!b->shard_made || b->shard.state != OX_SHARD_RUNNING)
         return OX_GOTO(s, stop_pulsar);
     ox_seq_bind(s, &b->op, "oxbowd.shard.stop");
@@ -340,6 +391,8 @@ static ox_step stop_doors(struct ox_seq *s)
         ox_shard_fini(&b->shard);
     if (b->mledgers_made)
         ox_ml_factory_fini(&b->mledgers);
+    if (b->storage)
+        ox_storage_free(b->storage);
     return OX_GOTO(s, stop_places);
 }
 
@@ -356,7 +409,7 @@ static ox_step stop_places(struct ox_seq *s)
 static ox_step stop_metadata(struct ox_seq *s)
 {
     struct oxbowd *b = oxbowd_of(s);
-    stop_note(b, "store", s->err);
+    stop_note(b, "places", s->err);
     if (!b->meta)
         return OX_GOTO(s, stop_done);
     ox_seq_bind(s, &b->op, "oxbowd.metadata.close");
@@ -379,7 +432,8 @@ static void stop_over(struct ox_seq *s, enum ox_err err)
     if (b->outcome != OX_OK && b->trouble.len == 0)
         ox_str_addf(&b->trouble, "the end was not clean (%s): the next start recovers; see the log", ox_err_text(b->outcome));
     ox_free(b->metadata_url);
-    ox_free(b->store_dir);
+    ox_free(b->data_path);
+    ox_free(b->store_uri);
     ox_free(b->service_url);
     ox_free(b->web_url);
     ox_free(b->instance);
@@ -394,17 +448,23 @@ static void stop_late(struct ox_timer *t)
     b->late(b);
 }
 
+static void stop_waiting_over(struct waiting *w)
+{
+    oxbowd_stop(CONTAINER_OF(w, struct oxbowd, waiting));
+}
+
 void oxbowd_stop(struct oxbowd *b)
 {
     bool first = !b->stop_wanted;
     b->stop_wanted = true;
     b->mledgers.sweep_stop = true;
+    ox_timer_stop(&b->sweep_again);
     if (first)
         ox_timer_init(&b->deadline, b->loop, stop_late);
     if (first && b->late)
         ox_timer_start(&b->deadline, (uint64_t)b->config->brokerShutdownTimeoutMs * OX_MS);
-    if (b->starting || b->seq.active || ox_op_pending(&b->sweep))
+    if (!waiting_stop(&b->waiting, stop_waiting_over) || b->starting || b->seq.active || ox_op_pending(&b->sweep))
         return; // goes on when that is over
     b->running = false;
-    ox_seq_start(&b->seq, b->loop, "oxbowd.stop", stop_shard, stop_over);
+    ox_seq_start(&b->seq, b->loop, "oxbowd.stop", stop_storage, stop_over);
 }

@@ -1,4 +1,4 @@
-// broker.h - the whole broker put together: ports, stores, router, managed ledgers, shard, front doors; started and stopped step by step.
+// broker.h - the whole broker put together: ports, metadata, places of ledgers, managed ledgers, shard, front doors, moving storage; started and stopped step by step.
 #ifndef OXBOWD_BROKER_H
 #define OXBOWD_BROKER_H
 
@@ -6,9 +6,13 @@
 #include "io/file.h"
 #include "io/seq.h"
 #include "io/stream.h"
-#include "ledger/store/store.h"
+#include "move/storage/storage.h"
 #include "oxbowd/config.h"
+#include "oxbowd/opener.h"
+#include "oxbowd/waiting.h"
 #include "pulsar/pulsar.h"
+
+#define OX_BROKER_ID_BYTES 300u
 
 // Everything that runs. Zero it, set the public members, then oxbowd_start.
 struct oxbowd {
@@ -17,11 +21,12 @@ struct oxbowd {
     struct ox_net *net;        // public
     struct ox_admin_poll poll; // public; start NULL: no REST
     struct ox_meta *take_meta; // public: an open metadata store to be taken over instead of the configured one (simulator), or NULL
-    struct ox_table_source table; // public: of the store's ledger table; zeroed: LMDB
-    uint64_t segment_bytes; // public: of the store's files, instead of the configured size (simulator); 0: as configured
+    struct ox_table_source table; // public: of the stores' ledger tables; zeroed: LMDB
+    uint64_t segment_bytes; // public: of the stores' files, instead of the configured size (simulator); 0: as configured
     struct ox_log *log;     // public
-    const struct ox_config *config;                   // public
-    const char *data_dir;                             // public
+    const struct ox_config *config; // public
+    const char *data_dir;           // public
+    const char *cwd;                // public: absolute; where relative directories of bookie clusters begin
     void (*ended)(struct oxbowd *b, enum ox_err err); // public: called once, when it has stopped or could not start; `trouble` says why
     void (*late)(struct oxbowd *b); // public: the clean end takes longer than brokerShutdownTimeoutMs; NULL: wait on
     void *owner;                    // public
@@ -33,21 +38,25 @@ struct oxbowd {
     uint64_t started_ns;
     bool stop_wanted, starting;
     enum ox_err outcome;
-    char *metadata_url, *store_dir, *service_url, *web_url, *instance;
+    char *data_path, *metadata_url, *store_uri, *service_url, *web_url, *instance;
+    char broker_id[OX_BROKER_ID_BYTES]; // "host:port" of REST, as this broker is known to others
     struct ox_metrics metrics;
     struct ox_meta *meta;
-    struct ox_place *place;
+    struct opener opener;
     struct ox_router router;
+    struct ox_storage *storage;
     struct ox_ml_factory mledgers;
     struct ox_shard shard;
     struct ox_pulsar pulsar;
     struct ox_admin *admin;
-    bool router_made, mledgers_made, shard_made, pulsar_made;
+    bool router_made, storage_started, mledgers_made, shard_made, pulsar_made;
     size_t path_done; // of data_dir, while its folders are made
     char *folder;
     struct ox_seq seq;
     struct ox_op op;
     struct ox_op sweep;
+    struct ox_timer sweep_again;
+    struct waiting waiting;
     struct ox_meta_get get;
     struct ox_meta_put put;
     struct ox_timer deadline;

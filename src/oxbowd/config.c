@@ -209,12 +209,13 @@ enum ox_err ox_config_load(struct ox_config *c, const char *path, struct ox_str 
     return err;
 }
 
-// True if an environment variable's name stands for a key: case and underscores do not count.
+// True if an environment variable's name stands for a key: case, underscores and the key's dot do not count.
 static bool config_same_name(const char *env, size_t env_len, const char *key)
 {
     for (size_t i = 0; i < env_len; i++) {
         if (env[i] == '_')
             continue;
+        key += *key == '.';
         if (!*key || tolower((unsigned char)env[i]) != tolower((unsigned char)*key))
             return false;
         key++;

@@ -19,7 +19,7 @@ enum ox_err ox_config_set_pair(struct ox_config *c, const char *pair, struct ox_
 enum ox_err ox_config_parse(struct ox_config *c, const char *name, const char *text, struct ox_str *error) OX_CHECKED;
 // Reads and parses a file. Errors: NOT_FOUND, ACCESS, IO, INVALID.
 enum ox_err ox_config_load(struct ox_config *c, const char *path, struct ox_str *error) OX_CHECKED;
-// Sets keys from environment variables OXBOW_<KEY>, upper or lower case, underscores ignored (OXBOW_BROKER_SERVICE_PORT). envp ends with NULL.
+// Sets keys from environment variables OXBOW_<KEY>, upper or lower case, underscores and a key's dot ignored (OXBOW_BROKER_SERVICE_PORT). envp ends with NULL.
 // OXBOW_CRASH_POINT is not a key. Errors: INVALID.
 enum ox_err ox_config_environment(struct ox_config *c, char *const *envp, struct ox_str *error) OX_CHECKED;
 // Appends every key with its help, default and range, as for --help-config.

@@ -61,6 +61,13 @@ static void test_config_environment_ignores_case_and_underscores(void **state)
     assert_int_equal(ox_config_environment(&c, good, &error), OX_OK);
     assert_int_equal(c.brokerServicePort, 7650);
     assert_int_equal(c.webServicePort, 0);
+    char *dotted[] = {"OXBOW_BOOKIE_CLUSTER_SWITCH_MIGRATION_CONCURRENCY=4",
+                      "OXBOW_bookieClusterSwitchDualReadTimeoutDays=3", NULL};
+    assert_int_equal(ox_config_environment(&c, dotted, &error), OX_OK);
+    assert_int_equal(c.bookieClusterSwitch_migrationConcurrency, 4);
+    assert_int_equal(c.bookieClusterSwitch_dualReadTimeoutDays, 3);
+    assert_int_equal(ox_config_set_pair(&c, "bookieClusterSwitch.configPath = /elsewhere", &error), OX_OK);
+    assert_string_equal(c.bookieClusterSwitch_configPath, "/elsewhere");
     char *bad[] = {"OXBOW_BROKER_PORT_SERVICE=1", NULL};
     assert_int_equal(ox_config_environment(&c, bad, &error), OX_E_INVALID);
     assert_non_null(strstr(ox_str_get(&error), "OXBOW_BROKER_PORT_SERVICE"));

@@ -1,4 +1,6 @@
 // main.c - oxbowd: command line, configuration, then the broker until a signal ends it.
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +137,12 @@ static void on_late(struct oxbowd *b)
 static int run(const struct ox_config *c, const struct options *o)
 {
     struct ox_log log;
-    struct oxbowd b = {.config = c, .data_dir = o->data_dir, .log = &log, .ended = on_ended, .late = on_late};
+    char cwd[PATH_MAX];
+    if (!getcwd(cwd, sizeof cwd)) {
+        fprintf(stderr, "oxbowd: the working directory has no path: %s; start it from one that is there\n", strerror(errno));
+        return EXIT_FAILURE;
+    }
+    struct oxbowd b = {.config = c, .data_dir = o->data_dir, .cwd = cwd, .log = &log, .ended = on_ended, .late = on_late};
     ox_posix_log_init(&log, (enum ox_log_level)c->logLevel);
     b.loop = ox_posix_loop_new(&log);
     b.fs = ox_posix_fs(b.loop);

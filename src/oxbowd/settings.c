@@ -49,6 +49,31 @@ void settings_mledger(const struct ox_config *c, struct ox_ml_settings *ret)
     ret->skip_unrecoverable = c->autoSkipNonRecoverableData;
     ret->guarded_records = c->pulsarCompatibleRecords == OX_CONFIG_PULSAR_COMPATIBLE_RECORDS_GUARDED;
     ret->inflight_bytes_max = (uint64_t)c->maxTopicPublishBufferSizeInMB * MIB;
+    ret->follow_max = (uint32_t)c->bookieClusterSwitch_migrationConcurrency;
+    ret->away_read_ns = (uint64_t)c->bookieClusterSwitch_oldLedgerReadTimeoutMs * OX_MS;
+}
+
+// The two windows are one: the longer.
+static uint64_t settings_window_ms(const struct ox_config *c)
+{
+    uint64_t days = (uint64_t)c->bookieClusterSwitch_dualReadTimeoutDays;
+    uint64_t hours = (uint64_t)c->bookieClusterSwitch_rollbackWindowHours;
+    return OX_MAX(days * 24, hours) * 3600 * 1000;
+}
+
+void settings_storage(const struct ox_config *c, struct ox_storage_config *ret)
+{
+    ox_storage_config_init(ret);
+    ret->root = c->bookieClusterSwitch_configPath;
+    ret->current = c->bookieClusterSwitch_currentClusterName;
+    ret->skip_idgen = c->bookieClusterSwitch_skipIdgenPrecheck;
+    ret->window_ms = settings_window_ms(c);
+    ret->concurrency = (uint32_t)c->bookieClusterSwitch_migrationConcurrency;
+    ret->read_timeout_ms = (uint64_t)c->bookieClusterSwitch_oldLedgerReadTimeoutMs;
+    ret->bytes_per_s = (uint64_t)c->bookieClusterSwitch_moveDataBytesPerSecond;
+    ret->ops_per_s = (uint64_t)c->bookieClusterSwitch_moveDataOpsPerSecond;
+    ret->latency_ns = (uint64_t)c->bookieClusterSwitch_moveDataYieldLatencyMs * OX_MS;
+    ret->default_uri_explicit = *c->bookkeeperMetadataServiceUri != 0;
 }
 
 void settings_broker(const struct ox_config *c, struct ox_broker_config *ret)
@@ -116,6 +141,11 @@ enum ox_err settings_check(const struct ox_config *c, struct ox_str *error)
     }
     if (*meta && strcmp(meta, "memory:") != 0 && (strncmp(meta, "lmdb:", 5) != 0 || !meta[5])) {
         ox_str_addf(error, "metadataStoreUrl: \"%s\" is not supported by this version; use lmdb:DIR or memory:", meta);
+        return OX_E_INVALID;
+    }
+    if (!ox_meta_path_valid(c->bookieClusterSwitch_configPath) || strcmp(c->bookieClusterSwitch_configPath, "/") == 0) {
+        ox_str_addf(error, "bookieClusterSwitch.configPath: \"%s\" is no path; use one such as /admin/bookie-clusters",
+                    c->bookieClusterSwitch_configPath);
         return OX_E_INVALID;
     }
     enum ox_err err = settings_check_sizes(c, error);

@@ -4,6 +4,7 @@
 
 #include "broker/shard.h"
 #include "ledger/store/store.h"
+#include "move/storage/storage.h"
 #include "oxbowd/config.h"
 
 // Checks what single keys cannot: URLs and lists. Errors: INVALID; `error` names key, value and what is allowed.
@@ -14,5 +15,7 @@ void settings_store(const struct ox_config *c, struct ox_store_config *ret);
 void settings_mledger(const struct ox_config *c, struct ox_ml_settings *ret);
 // Fills the broker's settings (URLs are the caller's); strings are borrowed from the configuration.
 void settings_broker(const struct ox_config *c, struct ox_broker_config *ret);
+// Fills the settings of moving storage (broker and default_uri are the caller's); strings are borrowed from the configuration.
+void settings_storage(const struct ox_config *c, struct ox_storage_config *ret);
 
 #endif

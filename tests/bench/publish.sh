@@ -56,9 +56,11 @@ round() {
     publish null.rate "$null_port" --rate "$rate"
     disk disk.rate --size 4k --rate "$rate"
     publish oxbow.rate "$port" --rate "$rate"
-    publish null.max "$null_port" --rate 0
+    publish null.max "$null_port" --rate 0 --window 10000
     disk disk.max --size 1m --rate 0
-    publish oxbow.max "$port" --rate 0
+    publish oxbow.max "$port" --rate 0 --window 10000
+    publish null.narrow "$null_port" --rate 0 --window 1000
+    publish oxbow.narrow "$port" --rate 0 --window 1000
     publish null.batched "$null_port" --rate 0 --batch 1000 --window 10000
     publish oxbow.batched "$port" --rate 0 --batch 1000 --window 10000
 }

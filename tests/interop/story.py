@@ -124,14 +124,20 @@ class Story:
     def tell(self):
         """Lives until the process dies at its crash point; True if it did."""
         try:
-            for chapter in (self.first, self.after_a_kill, self.after_an_end):
-                self.begin()
+            for chapter in self.chapters():
+                self.begin_chapter(chapter)
                 chapter()
             return False
         except (Closed, OSError, Crashed) as error:
             if self.broker.process.wait(timeout=20) != CRASH_STATUS:
                 raise AssertionError(f"{error!r}: {self.broker.log()[-3000:]}") from error
             return True
+
+    def chapters(self):
+        return self.first, self.after_a_kill, self.after_an_end
+
+    def begin_chapter(self, _):
+        self.begin()
 
     def begin(self):
         self.broker.launch(*SETTINGS, crash_point=self.crash_point)
@@ -158,10 +164,13 @@ class Story:
     # Scenes.
 
     def work(self, rounds):
-        """Three messages to a topic that is consumed and trimmed, one to a topic of which all is kept; so segments become sparse."""
         session = Session(self)
         session.open(HELD, 1, ("s", "hold"))
         session.open(TRIMMED, 2)
+        return self.go_on(session, rounds)
+
+    def go_on(self, session, rounds):
+        """Three messages to a topic that is consumed and trimmed, one to a topic of which all is kept; so segments become sparse."""
         late = []
         for _ in range(rounds):
             for topic, number in ((HELD, 1), (TRIMMED, 2), (TRIMMED, 2), (TRIMMED, 2)):

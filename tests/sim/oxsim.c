@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "operator.h"
 #include "workload.h"
 
 #define CONVERGE_NS (300 * OX_SEC) // virtual time in which a healed world must have settled
@@ -99,11 +100,17 @@ static bool run_seed(uint64_t seed, bool verbose, uint64_t *ret_hash)
     struct workload *load = workload_new(w);
     run_until(w, load, never, w->plan.chaos_ns);
     world_heal(w);
+    if (w->oper)
+        operator_restore(w->oper);
     check_settled(w, load, workload_is_drained, "drained");
+    if (!w->violation[0] && w->oper)
+        operator_settle(w->oper);
     if (!w->violation[0]) {
         workload_reattach(load);
         check_settled(w, load, workload_is_acked, "delivered again");
     }
+    if (!w->violation[0] && w->oper)
+        operator_finale(w->oper);
     if (!w->violation[0]) {
         workload_reread(load);
         check_settled(w, load, workload_is_reread, "read from the start");

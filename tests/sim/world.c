@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "broker/topic.h"
+#include "crash_names.h"
+#include "operator.h"
 #include "sim/sim_disk.h"
 #include "sim/sim_net.h"
 
@@ -66,6 +68,20 @@ static void world_choose(struct world *w)
     p->chaos_ns = world_between(w, 2, 12) * OX_SEC;
 }
 
+// Drawn from a generator of its own: seeds without moves run as they would without them.
+static void world_choose_moves(struct world *w)
+{
+    struct world_plan *p = &w->plan;
+    ox_random_seed(&w->move_random, w->seed * UINT64_C(0xd1342543de82ef95) + 3);
+    p->moves = ox_random_below(&w->move_random, 1000) < 340;
+    p->places = 2 + (uint32_t)ox_random_below(&w->move_random, 2);
+    p->absences = p->moves && ox_random_below(&w->move_random, 1000) < 300;
+    p->move_points = p->moves && ox_random_below(&w->move_random, 1000) < 500;
+    p->slow_moves = p->moves && ox_random_below(&w->move_random, 1000) < 300;
+    if (p->moves)
+        w->oper = operator_new(w);
+}
+
 // A call to the metadata service: delays, and sometimes an outcome that nobody knows.
 static void world_meta_fault(struct ox_meta_memory_faults *f, bool write, const char *path, struct ox_meta_fault *fault)
 {
@@ -108,6 +124,38 @@ static void world_configure(struct world *w)
     }
 }
 
+// ---- the directories of bookie clusters
+
+static struct world_store *world_store_of(struct world *w, const char *dir)
+{
+    for (uint32_t i = 0; i < w->store_count; i++)
+        if (strcmp(w->stores[i].dir, dir) == 0)
+            return &w->stores[i];
+    OX_ASSERT(w->store_count < WORLD_PLACES_MAX);
+    struct world_store *s = &w->stores[w->store_count++];
+    s->dir = ox_strdup(dir);
+    s->table = ox_memory_table_new();
+    return s;
+}
+
+static enum ox_err world_table_open(void *ctx, const char *dir, struct ox_table_kv **ret)
+{
+    struct world *w = ctx;
+    struct world_store *s = world_store_of(w, dir);
+    if (!w->healed && ox_sim_now(w->sim) < s->back_ns)
+        return OX_E_ACCESS;
+    struct ox_table_source source = ox_memory_table_source(s->table);
+    return source.open(source.ctx, dir, ret);
+}
+
+// A directory cannot be read for a while; who has it open does not notice.
+static void world_lose_store(struct world *w)
+{
+    if (w->store_count > 0)
+        w->stores[ox_random_below(&w->move_random, w->store_count)].back_ns =
+            ox_sim_now(w->sim) + ox_random_below(&w->move_random, 4 * OX_SEC);
+}
+
 static void world_broker_ended(struct oxbowd *b, enum ox_err err)
 {
     struct incarnation *life = (struct incarnation *)b->owner;
@@ -126,11 +174,12 @@ static void world_start(struct world *w)
     b->net = ox_sim_net(w->broker_node);
     life->meta = ox_meta_memory_new(b->loop, w->tree, &w->meta_faults);
     b->take_meta = life->meta;
-    b->table = ox_memory_table_source(w->table);
+    b->table = (struct ox_table_source){world_table_open, w};
     b->segment_bytes = WORLD_SEGMENT_BYTES;
     b->log = &w->watch;
     b->config = &w->config;
-    b->data_dir = "data";
+    b->data_dir = "/data";
+    b->cwd = "/";
     b->ended = world_broker_ended;
     b->owner = life;
     w->now = life;
@@ -178,11 +227,13 @@ struct world *world_new(uint64_t seed, struct ox_log *log)
     w->broker_node = ox_sim_node_new(w->sim, "broker");
     w->client_node = ox_sim_node_new(w->sim, "client");
     w->tree = ox_meta_memory_tree_new();
-    w->table = ox_memory_table_new();
     w->meta_faults.choose = world_meta_fault;
     ox_list_init(&w->graves);
     world_choose(w);
+    world_choose_moves(w);
     world_configure(w);
+    if (w->plan.slow_moves) // what is made before a switch is recorded after it
+        *ox_sim_faults(w->sim) = (struct ox_sim_faults){.slow_disk = 30000, .slow_job = 5000};
     if (w->plan.slow)
         *ox_sim_faults(w->sim) = (struct ox_sim_faults){
             .slow_disk = 5000, .slow_job = 2000, .net_chop = 200000, .net_slow = 2000, .net_refuse = 50000};
@@ -206,7 +257,12 @@ void world_free(struct world *w)
     world_bury(w);
     OX_ASSERT(ox_list_empty(&w->graves) && !w->now);
     ox_meta_memory_tree_free(w->tree);
-    ox_memory_table_free(w->table);
+    for (uint32_t i = 0; i < w->store_count; i++) {
+        ox_memory_table_free(w->stores[i].table);
+        ox_free(w->stores[i].dir);
+    }
+    if (w->oper)
+        operator_free(w->oper);
     ox_config_fini(&w->config);
     ox_sim_free(w->sim);
     ox_free(w);
@@ -229,6 +285,8 @@ static void world_take_down(struct world *w)
 
 static void world_crash(struct world *w, enum ox_sim_crash how)
 {
+    if (w->plan.absences && ox_random_below(&w->move_random, 2))
+        world_lose_store(w);
     if (!w->plan.full_restarts)
         ox_sim_disk_set_capacity(w->broker_node, UINT64_C(1) << 40);
     ox_sim_node_crash(w->broker_node, how);
@@ -268,6 +326,21 @@ static void world_lose_meta(struct world *w)
     w->meta_back_ns = ox_sim_now(w->sim) + ox_random_below(&w->random, 2 * OX_SEC);
 }
 
+// At a point of a move, whichever the operator comes to.
+static void world_arm_move(struct world *w)
+{
+    const char *name = world_move_points[ox_random_below(&w->move_random, OX_COUNT(world_move_points))];
+    ox_sim_arm(w->broker_node, name, 1 + (uint32_t)ox_random_below(&w->move_random, 3),
+               ox_random_below(&w->move_random, 3) ? OX_SIM_CRASH_PROCESS : OX_SIM_CRASH_MACHINE);
+}
+
+static void world_chaos_of_moves(struct world *w)
+{
+    if (w->plan.move_points && !ox_sim_armed(w->broker_node) && ox_random_below(&w->move_random, 1000) < 50)
+        world_arm_move(w);
+    operator_tick(w->oper);
+}
+
 // One fault, perhaps, while the broker serves.
 static void world_chaos(struct world *w)
 {
@@ -296,15 +369,25 @@ static void world_chaos(struct world *w)
         world_lose_meta(w);
 }
 
-// An operator restarts a broker whose store has failed.
+// An operator restarts a broker whose store has failed, or is not open and could be.
 static bool world_needs_operator(const struct world *w)
 {
     const struct oxbowd *b = &w->now->broker;
     struct ox_capacity capacity;
     if (!b->running)
         return false;
-    ox_place_capacity(ox_router_place(&b->router, 0), &capacity);
-    return !capacity.writable && capacity.available > 0;
+    for (uint32_t i = 0, at; i < b->router.count; i++) {
+        struct ox_place *place = ox_router_place(&b->router, i);
+        bool known = ox_router_find(&b->router, ox_router_name(&b->router, i), &at) == OX_OK && at == i;
+        if (!place && known && w->healed)
+            return true; // it could not be opened when the broker started, or was closed
+        if (!place)
+            continue;
+        ox_place_capacity(place, &capacity);
+        if (!capacity.writable && capacity.available > 0)
+            return true;
+    }
+    return false;
 }
 
 // Settings that no key allows so small.
@@ -340,6 +423,8 @@ void world_tick(struct world *w)
         world_stop(w);
     } else if (w->now && w->now->broker.running && !w->healed) {
         world_chaos(w);
+        if (w->oper && w->now->broker.running && !w->now->stopping && ox_sim_node_alive(w->broker_node))
+            world_chaos_of_moves(w);
     }
 }
 

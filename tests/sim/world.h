@@ -22,6 +22,11 @@ struct world_plan {
     uint32_t messages;                         // per producer
     uint32_t meta_fault_rate;                  // of calls to the metadata service, in a thousand
     uint64_t chaos_ns;                         // length of the random phase
+    bool moves;                                // an operator moves the storage
+    bool absences;                             // directories of bookie clusters cannot be read for a while
+    bool move_points;                          // crashes at the named points of moves
+    bool slow_moves;                           // disks that are often slow
+    uint32_t places;                           // bookie clusters that the operator knows
 };
 
 // One life of the broker's process.
@@ -33,16 +38,30 @@ struct incarnation {
     struct ox_link link; // in world->graves once it has crashed
 };
 
+#define WORLD_PLACES_MAX 4
+
+// The directory of a bookie cluster: its ledger table, which outlives processes.
+struct world_store {
+    char *dir;
+    struct ox_memory_table *table;
+    uint64_t back_ns; // until then it cannot be read
+};
+
+struct world_operator;
+
 struct world {
     uint64_t seed;
     struct world_plan plan;
-    struct ox_log *log;      // or NULL: of the caller
-    struct ox_log watch;     // what the broker logs: lines that must not be
-    struct ox_random random; // of the plan and the chaos
+    struct ox_log *log;           // or NULL: of the caller
+    struct ox_log watch;          // what the broker logs: lines that must not be
+    struct ox_random random;      // of the plan and the chaos
+    struct ox_random move_random; // of what has to do with moves
     struct ox_sim *sim;
     struct ox_sim_node *broker_node, *client_node;
     struct ox_meta_memory_tree *tree;
-    struct ox_memory_table *table;
+    struct world_store stores[WORLD_PLACES_MAX];
+    uint32_t store_count;
+    struct world_operator *oper; // or NULL
     struct ox_meta_memory_faults meta_faults;
     struct ox_config config;
     struct incarnation *now; // the process that lives, or NULL between two

@@ -102,6 +102,7 @@ static ox_step prepare_open(struct ox_seq *q)
     struct segment *seg = segment_new(s, s->last_number + 1, SEGMENT_READY);
     s->preparing = tail_new(seg);
     segment_pin(s, seg);
+    s->fill_step = STORE_ZERO_STEP;
     s->fill_batches = s->m_batches.value;
     s->fill_bytes = s->m_batch_bytes.value;
     s->prepare_fresh = s->spare_count == 0;
@@ -251,9 +252,10 @@ static bool prepare_is_filled(const struct store *s)
 }
 
 // Up to the next whole step.
-static uint64_t prepare_step_bytes(const struct tail *t)
+static uint64_t prepare_step_bytes(const struct store *s)
 {
-    return OX_MIN(t->capacity - t->zeroed, STORE_ZERO_STEP - t->zeroed % STORE_ZERO_STEP);
+    const struct tail *t = s->preparing;
+    return OX_MIN(t->capacity - t->zeroed, s->fill_step - t->zeroed % s->fill_step);
 }
 
 static ox_step prepare_fill(struct ox_seq *q)
@@ -265,15 +267,16 @@ static ox_step prepare_fill(struct ox_seq *q)
         return OX_FINISH(q, OX_OK);
     t->zeroing = true;
     ox_seq_bind(q, &s->prepare_op, "zeros");
-    ox_file_zero(t->seg->file, &s->prepare_op, t->zeroed, prepare_step_bytes(t));
+    ox_file_zero(t->seg->file, &s->prepare_op, t->zeroed, prepare_step_bytes(s));
     return OX_WAIT(q, prepare_filled);
 }
 
-// The next segment's zeros are ahead of the journal as long as they grow twice as fast as what it takes of the current one.
+// The next segment's zeros are ahead of the journal while they lead what it has taken of the current one by an eighth: a step holds up whatever is synced
+// beside it, so that more of them than needed show in the slowest hundredth of the batches.
 static bool prepare_is_ahead(struct store *s)
 {
     const struct tail *t = s->preparing, *current = tail_current(s);
-    return t->seg->state == SEGMENT_READY && current && t->zeroed > 2 * current->planned + t->capacity / STORE_NEXT_AT;
+    return t->seg->state == SEGMENT_READY && current && t->zeroed > current->planned + t->capacity / STORE_NEXT_AT;
 }
 
 // Full speed while the journal rests. Otherwise no faster than is needed; in the segment that the journal writes only between small batches, because each
@@ -287,6 +290,8 @@ static ox_step prepare_pause(struct ox_seq *q)
     bool waits = current ? !small : large || prepare_is_ahead(s);
     s->fill_batches += batches;
     s->fill_bytes += bytes;
+    if (batches > 0)
+        s->fill_step = small ? STORE_ZERO_STEP_SMALL : STORE_ZERO_STEP;
     if (batches == 0 || prepare_is_filled(s) || (!current && !waits))
         return OX_GOTO(q, prepare_fill);
     ox_timer_start(&s->fill_timer, large ? STORE_ZERO_LOOK_NS : STORE_ZERO_PAUSE_NS);
@@ -300,7 +305,7 @@ static ox_step prepare_filled(struct ox_seq *q)
     t->zeroing = false;
     if (q->err != OX_OK)
         return OX_FINISH(q, q->err);
-    t->zeroed += prepare_step_bytes(t);
+    t->zeroed += prepare_step_bytes(s);
     store_woken(s);
     if (t->zeroed < t->capacity && t->zeroed % (STORE_ZERO_SYNC * STORE_ZERO_STEP) != 0)
         return OX_GOTO(q, prepare_pause);

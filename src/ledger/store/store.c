@@ -133,8 +133,11 @@ void store_capacity(struct ox_place *p, struct ox_capacity *ret)
 {
     const struct store *s = store_of(p);
     bool stuck = s->stuck && s->tails.count >= STORE_TAILS_MAX;
-    *ret = (struct ox_capacity){
-        .total = s->space.total, .available = s->space.available, .writable = s->open && !s->failed && !s->full && !stuck};
+    *ret = (struct ox_capacity){.total = s->space.total,
+                                .available = s->space.available,
+                                .reserve = s->cfg.reserve_bytes,
+                                .step = s->cfg.segment_bytes,
+                                .writable = s->open && !s->failed && !s->full && !stuck};
     for (size_t i = 0; i < s->seg_count; i++)
         ret->used_live += s->segs[i]->live;
     for (struct ox_link *link = s->tails.head.next; link != &s->tails.head; link = link->next)

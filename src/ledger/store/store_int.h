@@ -17,7 +17,9 @@
 #define STORE_PATH_BYTES 4096u
 #define STORE_ZERO_STEP \
     (1024u * 1024u) // zero-filling goes in steps of this: what the journal writes meanwhile waits for one of them at most
-#define STORE_ZERO_SYNC 16u // steps between syncs of the zeros
+#define STORE_ZERO_STEP_SMALL \
+    (256u * 1024u)          // likewise beside small batches, whose slowest hundredth would show the others
+#define STORE_ZERO_SYNC 16u // large steps between syncs of the zeros
 #define STORE_ZERO_PAUSE_NS \
     (2 * OX_MS) // between looks while the journal writes and the zeros are far enough ahead of it
 #define STORE_ZERO_SMALL (32u * 1024u) // batches up to here are small
@@ -206,6 +208,7 @@ struct store {
     struct ox_timer prepare_timer;
     struct ox_timer fill_timer;
     int64_t fill_batches, fill_bytes; // of the journal, when last looked at
+    uint64_t fill_step;               // bytes of the next step of zeros
     // maintain.c
     struct ox_seq maintain;
     struct ox_op maintain_op;

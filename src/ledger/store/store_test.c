@@ -150,6 +150,7 @@ static void test_full_disk_refuses_appends_and_recovers_by_deletes(void **state)
     (void)state;
     struct store_rig rig;
     struct ox_ledger *l;
+    struct ox_capacity capacity;
     store_rig_init(&rig, 1);
     rig.config.reserve_bytes = 512 * 1024;
     ox_sim_disk_set_capacity(rig.node, 2 * 1024 * 1024);
@@ -166,6 +167,10 @@ static void test_full_disk_refuses_appends_and_recovers_by_deletes(void **state)
     }
     assert_int_equal(err, OX_E_NO_SPACE);
     assert_int_equal(store_rig_metric(&rig, "oxbow_store_full"), 1);
+    ox_place_capacity(rig.place, &capacity);
+    assert_false(capacity.writable);
+    assert_int_equal(capacity.reserve, rig.config.reserve_bytes);
+    assert_true(capacity.available < capacity.reserve + capacity.step);
     assert_true(ox_sim_disk_used(rig.node) <= 2 * 1024 * 1024 - 512 * 1024 + 64 * 1024); // the reserve is free, but for footers
     assert_int_equal(store_rig_open_ledger(&rig, 1, OX_OPEN_RECOVER, &l), OX_OK);
     assert_int_equal(store_rig_read(&rig, l, 0, 5000), OX_OK);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "move/storage/control_int.h"
+#include "move/storage/data_int.h"
 
 static ox_step census_next(struct ox_seq *s);
 static ox_step census_counted(struct ox_seq *s);
@@ -20,11 +21,28 @@ static bool count_guarded(const struct ox_storage *st, const struct ox_ml_found 
     return strcmp(f->place, st->bootstrap) != 0 || f->where.physical != f->where.id;
 }
 
+bool storage_lost_stamp(const struct ox_storage *st, const struct ox_ml_found *f)
+{
+    const struct ox_ml_settings *set = &st->factory->settings;
+    return set->stamps && !f->stamped && f->where.id > set->unstamped_max;
+}
+
+static void count_unstamped(const struct ox_storage *st, struct storage_count *c, const struct ox_ml_walk *walk,
+                            const struct ox_ml_found *f)
+{
+    if (c->unstamped++ == 0)
+        ox_warn(st->p.log, "storage.unstamped", "log=\"%s\" ledger=%lld hint=" OX_LOG_Q, walk->log, (long long)f->where.id,
+                "made after the bootstrap, and its record does not say where it is: an older broker has written it; "
+                "nothing under this id is deleted anywhere until it is repaired");
+}
+
 void storage_count_add(const struct ox_storage *st, struct storage_count *c, const struct ox_ml_walk *walk,
                        const struct ox_ml_found *f)
 {
     const char *active = storage_active(st);
     c->elsewhere += strcmp(f->place, active) != 0;
+    if (storage_lost_stamp(st, f))
+        count_unstamped(st, c, walk, f);
     for (size_t i = 0; i < f->copy_count; i++)
         c->elsewhere += strcmp(f->copies[i].place, active) != 0;
     if (!count_guarded(st, f) || (c->log && !strcmp(c->log, walk->log)))
@@ -39,6 +57,9 @@ void storage_count_end(struct ox_storage *st, struct storage_count *c, bool whol
     if (whole) {
         st->control->guarded = c->guarded;
         st->control->elsewhere = c->elsewhere;
+        data_gauge(data_get(st), "bookie_cluster_unstamped_after_bootstrap",
+                   "Ledgers made after the bootstrap whose records do not say where they are, as last counted", "",
+                   c->unstamped);
     }
     ox_free(c->log);
     c->log = NULL;

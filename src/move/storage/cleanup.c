@@ -1,10 +1,11 @@
 // cleanup.c - deletes copies that were left behind once their window has ended, and copies that no record names.
 //
 // A copy is taken out of its record first, by compare-and-set: if it is primary again, that says so and nothing is deleted. Then it is deleted in its place,
-// owner checked. Copies that no record names are found by listing a place and taking away what one walk over all records names.
+// owner checked (mledger/relocate.c does both under the log's claim). Copies that no record names are found by listing a place and taking away what one walk over all records names.
 #include <stdlib.h>
 #include <string.h>
 
+#include "move/storage/control_int.h"
 #include "move/storage/data_int.h"
 
 // Something to be deleted.
@@ -53,8 +54,6 @@ static ox_step cleanup_copies_found(struct ox_seq *q);
 static ox_step cleanup_next(struct ox_seq *q);
 static ox_step cleanup_drop(struct ox_seq *q);
 static ox_step cleanup_dropped(struct ox_seq *q);
-static ox_step cleanup_delete(struct ox_seq *q);
-static ox_step cleanup_deleted(struct ox_seq *q);
 static ox_step cleanup_leftover_deleted(struct ox_seq *q);
 static ox_step cleanup_answer(struct ox_seq *q);
 
@@ -252,7 +251,8 @@ static void cleanup_compare(void *ctx, const struct ox_ml_walk *w)
     cleanup_see_log(k, w);
     for (size_t i = 0; i < w->count; i++) {
         const struct ox_ml_found *f = &w->found[i];
-        cleanup_named(k, f->place, f->where.physical);
+        bool lost = storage_lost_stamp(k->st, f); // it may be in any place
+        cleanup_named(k, lost ? ox_router_name(k->st->p.router, k->place) : f->place, f->where.physical);
         for (size_t n = 0; n < f->copy_count; n++)
             cleanup_named(k, f->copies[n].place, f->copies[n].physical);
     }
@@ -438,7 +438,7 @@ static ox_step cleanup_drop(struct ox_seq *q)
     return OX_WAIT(q, cleanup_dropped);
 }
 
-// CONFLICT: it is the primary again. NOT_FOUND: the record, or the copy in it, went meanwhile; who took it out deletes it, and so do we.
+// CONFLICT: it is the primary again, and stays. NOT_FOUND: the record, or the copy in it, went meanwhile; who took it out deletes it.
 static ox_step cleanup_dropped(struct ox_seq *q)
 {
     struct cleanup *k = cleanup_of(q);
@@ -446,29 +446,9 @@ static ox_step cleanup_dropped(struct ox_seq *q)
         ox_timer_start(&k->pause, DATA_BUSY_NS);
         return OX_WAIT(q, cleanup_drop);
     }
-    if (q->err != OX_OK && q->err != OX_E_NOT_FOUND)
-        return cleanup_over(k, q->err);
-    OX_CRASHPOINT(q->loop, "cleanup.after_drop");
-    return OX_GOTO(q, cleanup_delete);
-}
-
-static ox_step cleanup_delete(struct ox_seq *q)
-{
-    struct cleanup *k = cleanup_of(q);
-    const struct cleanup_target *t = &k->targets[k->at];
-    struct ox_kv owner = {0};
-    ox_ml_owner(k->st->factory, t->log, NULL, &owner);
-    ox_seq_bind(q, &k->del.op, "storage.cleanup.delete");
-    ox_router_delete(k->st->p.router, &k->del, t->where, &owner);
-    ox_kv_fini(&owner);
-    return OX_WAIT(q, cleanup_deleted);
-}
-
-static ox_step cleanup_deleted(struct ox_seq *q)
-{
-    struct cleanup *k = cleanup_of(q);
-    OX_CRASHPOINT(q->loop, "cleanup.after_delete");
-    return cleanup_over(k, q->err);
+    if (q->err == OX_OK)
+        OX_CRASHPOINT(q->loop, "cleanup.after_delete");
+    return cleanup_over(k, q->err == OX_OK ? k->drop.left : q->err == OX_E_NOT_FOUND ? OX_E_NO_LEDGER : q->err);
 }
 
 // ---- the answer

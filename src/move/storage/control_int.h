@@ -174,9 +174,12 @@ struct storage_saver {
 struct storage_count {
     int64_t guarded;   // logs whose records Pulsar refuses
     int64_t elsewhere; // ledgers and copies outside the active place
+    int64_t unstamped; // ledgers that have lost their stamp
     char *log;         // private: the last guarded one
 };
 void storage_count_begin(struct storage_count *c);
+// True for a ledger that was made after the bootstrap and whose record does not say where it is: it may be in any place, and must not be deleted from any.
+bool storage_lost_stamp(const struct ox_storage *st, const struct ox_ml_found *f);
 void storage_count_add(const struct ox_storage *st, struct storage_count *c, const struct ox_ml_walk *walk,
                        const struct ox_ml_found *f);
 // whole: everything was seen, the figures become those of the status.
@@ -250,6 +253,8 @@ struct storage_control {
 };
 
 // ---- storage.c
+// Tells the factory whether records are stamped, and from which id on that is certain.
+void storage_stamp(struct ox_storage *st);
 // Finishes the stop if nothing is in work any more.
 void storage_settle(struct ox_storage *st);
 // A place of ours; the caller sets index. uri may be NULL. Strings are copied.

@@ -171,7 +171,7 @@ static ox_step copy_found_opened(struct ox_seq *q)
 {
     struct data_copy *c = copy_of(q);
     bool taken = q->err == OX_E_IDENTITY_MISMATCH || q->err == OX_E_CORRUPT; // somebody else's, or ours and no copy of this one
-    c->d->m_conflicts.value += taken;
+    c->d->st->conflicts.value += taken;
     if (taken || q->err == OX_E_NO_LEDGER)
         return OX_GOTO(q, copy_create);
     if (q->err != OX_OK)
@@ -195,12 +195,22 @@ static ox_step copy_source_failed(struct data_copy *c, enum ox_err err)
     return copy_fail(c, err, false, "an entry can't be read");
 }
 
+// What was computed when the ledger came here. If the source isn't that any more, whoever has the right bytes (a copy on record, say) is left alone.
+static bool copy_is_other_than_recorded(const struct data_copy *c)
+{
+    return c->expected && strcmp(c->expected, c->digest) != 0;
+}
+
+#define COPY_NOT_AS_RECORDED "the entries are not those that the digest on record was computed of"
+
 static ox_step copy_found_digested(struct ox_seq *q)
 {
     struct data_copy *c = copy_of(q);
     if (q->err != OX_OK)
         return copy_source_failed(c, q->err);
     memcpy(c->digest, c->scan.digest, sizeof c->digest);
+    if (copy_is_other_than_recorded(c))
+        return copy_fail(c, OX_E_CHECKSUM, false, COPY_NOT_AS_RECORDED);
     return copy_scan(c, c->target, &c->d->verify, copy_found_compared, "storage.copy.compare");
 }
 
@@ -212,7 +222,7 @@ static ox_step copy_found_compared(struct ox_seq *q)
     if (q->err != OX_OK || strcmp(c->digest, c->scan.digest) != 0)
         return OX_GOTO(q, copy_redo);
     c->adopted = true;
-    c->d->m_conflicts.value++;
+    c->d->st->conflicts.value++;
     ox_info(c->d->st->p.log, "storage.copy.adopted", "log=\"%s\" ledger=%lld physical=%lld entries=%lld", c->log,
             (long long)c->from.id, (long long)c->made.physical, (long long)c->real_entries);
     return OX_FINISH(q, OX_OK);
@@ -358,6 +368,8 @@ static ox_step copy_stored(struct ox_seq *q)
     if (c->close.last_entry + 1 != c->real_entries || c->close.length != c->scan.bytes)
         return copy_fail(c, OX_E_CONFLICT, true, "the copy was closed at another end than it has");
     memcpy(c->digest, c->scan.digest, sizeof c->digest);
+    if (copy_is_other_than_recorded(c))
+        return copy_fail(c, OX_E_CHECKSUM, false, COPY_NOT_AS_RECORDED);
     copy_release(&c->target);
     ox_seq_bind(q, &c->open.op, "storage.copy.reopen");
     ox_router_open(copy_router(c), &c->open, c->made, OX_OPEN_READ_ONLY, &c->custom);

@@ -405,7 +405,7 @@ static bool run_has_room(struct data_run *r, const struct ox_ml_found *f)
         r->has_ns = now;
     }
     struct ox_capacity has = r->has;
-    uint64_t keep = data_keep_free(&has), need = r->jobs_bytes + f->bytes;
+    uint64_t keep = storage_keep_free(&has), need = r->jobs_bytes + f->bytes;
     if (place && has.writable && has.available >= keep + need)
         return true;
     OX_CLEANUP(ox_free_ptr)

@@ -46,8 +46,14 @@ static void move_counted(struct ox_op *op)
     } else if (st->p.router->active != m->target) {
         storage_call_fail(st, m->call, OX_E_CONFLICT, "another place than %s has become active meanwhile: look at the status",
                           ox_router_name(st->p.router, m->target));
+    } else if (!id && m->ledgers > 0) {
+        storage_call_fail(
+            st, m->call,
+            OX_E_CONFLICT, "%llu ledgers lie elsewhere, but no switch was made yet that they could follow: switch to another bookie cluster first",
+            (unsigned long long)m->ledgers);
     } else {
-        move_order(st);
+        if (id) // without a switch there is nothing to follow, and nowhere to note it
+            move_order(st);
         storage_call_answer(st, m->call,
                             json_pack("{s:s?, s:I, s:I}", "switchId", id, "ledgers", (json_int_t)m->ledgers, "bytes",
                                       (json_int_t)m->bytes));

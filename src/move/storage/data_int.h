@@ -16,15 +16,14 @@
 #define DATA_HASH_INLINE (32u * 1024u)          // up to here a digest is computed at once, beyond it on the pool
 #define DATA_TICK_NS (100 * OX_MS)              // looks at clients' latency and at the rate
 #define DATA_YIELD_MIN (1024u * 1024u)          // bytes a second that copying keeps while it yields
-#define DATA_KEEP_FREE (512u * 1024u * 1024u) // of a place that copies go to (a quarter of a smaller one): for clients
-#define DATA_BLOCKED_NS (10 * OX_SEC)         // until the next look at a place that takes no copies
-#define DATA_TRIES 3                          // passes in which a failed ledger is tried
-#define DATA_BUSY_TRIES 20                    // of a record whose log is being opened or closed
-#define DATA_BUSY_NS (250 * OX_MS)            // between them
-#define DATA_FAILED_MAX 20000u                // failed ledgers that a run remembers
-#define DATA_LIST_PAGE 256u                   // ledgers of a place listed at once
-#define DATA_WINDOW 8192u                     // copies compared with the records in one walk
-#define DATA_ITEMS_MAX 10000u                 // items of one answer
+#define DATA_BLOCKED_NS (10 * OX_SEC)           // until the next look at a place that takes no copies
+#define DATA_TRIES 3                            // passes in which a failed ledger is tried
+#define DATA_BUSY_TRIES 20                      // of a record whose log is being opened or closed
+#define DATA_BUSY_NS (250 * OX_MS)              // between them
+#define DATA_FAILED_MAX 20000u                  // failed ledgers that a run remembers
+#define DATA_LIST_PAGE 256u                     // ledgers of a place listed at once
+#define DATA_WINDOW 8192u                       // copies compared with the records in one walk
+#define DATA_ITEMS_MAX 10000u                   // items of one answer
 
 struct data_run;
 
@@ -53,7 +52,7 @@ struct storage_data {
     uint64_t ticks;          // since pacing began
     uint64_t ranks;          // copies begun
     struct ox_list labelled; // struct data_metric
-    struct ox_metric m_entries, m_conflicts, m_throttle, m_eta;
+    struct ox_metric m_entries, m_throttle, m_eta;
 };
 
 // pace.c
@@ -72,12 +71,6 @@ void data_gauge(struct storage_data *d, const char *name, const char *help, cons
 void data_count_error(struct storage_data *d, enum ox_err reason);
 // Seconds that bytes take at the rate that holds: configured, else measured; -1: not known.
 int64_t data_seconds(const struct storage_data *d, uint64_t bytes, uint64_t bytes_per_s);
-
-// Bytes of a place that copies leave free for clients.
-static inline uint64_t data_keep_free(const struct ox_capacity *has)
-{
-    return OX_MIN(has->total / 4, (uint64_t)DATA_KEEP_FREE);
-}
 
 // ---- scan.c: reads all entries of a ledger in order and computes their digest
 struct data_scan;
@@ -135,6 +128,7 @@ struct data_copy {
     uint32_t to;                        // in: place
     int64_t physical;                   // in: id under which an earlier run may have left it; -1: the logical id
     int64_t entries;                    // in: on record
+    const char *expected;               // in: digest on record, or NULL; borrowed until done
     bool (*go_on)(void *ctx);           // in
     void *ctx;                          // in
     struct ox_location made;            // result

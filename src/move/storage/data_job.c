@@ -122,6 +122,7 @@ static ox_step job_copy(struct ox_seq *q)
                                  .to = j->to.place,
                                  .physical = j->physical,
                                  .entries = j->entries,
+                                 .expected = j->digest,
                                  .go_on = data_run_goes_on,
                                  .ctx = j->run};
     ox_seq_bind(q, &j->copy.op, "storage.copy");
@@ -140,7 +141,8 @@ static enum data_outcome job_failure(const struct data_job *j, enum ox_err err)
                                                               : DATA_BLOCKED;
     if (err == OX_E_NO_LEDGER)
         return DATA_LOST;
-    return err == OX_E_CORRUPT || err == OX_E_NO_ENTRY || err == OX_E_IDENTITY_MISMATCH ? DATA_REFUSED : DATA_FAILED;
+    bool damaged = err == OX_E_CORRUPT || err == OX_E_NO_ENTRY || err == OX_E_CHECKSUM;
+    return damaged || err == OX_E_IDENTITY_MISMATCH ? DATA_REFUSED : DATA_FAILED;
 }
 
 static ox_step job_copied(struct ox_seq *q)
@@ -173,6 +175,12 @@ static ox_step job_again(struct data_job *j, uint64_t after_ns)
     return OX_WAIT(&j->seq, job_relocate);
 }
 
+// What waiting does not change: somebody has deleted the copy meanwhile, or the record can't take it.
+static bool job_must_copy(enum ox_err err)
+{
+    return err == OX_E_NO_LEDGER || err == OX_E_IDENTITY_MISMATCH || err == OX_E_CORRUPT || err == OX_E_LIMIT;
+}
+
 // Whatever may pass is waited for: the copy is there. It is found again if the run ends.
 static ox_step job_relocated(struct ox_seq *q)
 {
@@ -188,6 +196,12 @@ static ox_step job_relocated(struct ox_seq *q)
         ox_str_adds(&j->why, "the record has changed: the ledger is elsewhere by now, or not sealed");
         return job_over(j, DATA_FAILED, q->err);
     }
+    if (job_must_copy(q->err)) {
+        ox_str_addf(&j->why, "the copy can't be made primary: %s; it is copied anew", ox_err_text(q->err));
+        return job_over(j, DATA_FAILED, q->err);
+    }
+    if (q->err == OX_E_NO_LEDGER || q->err == OX_E_IDENTITY_MISMATCH)
+        return job_over(j, DATA_LATER, q->err); // a cleanup has deleted the copy meanwhile: the next pass makes another
     if (q->err == OX_E_BUSY)
         return ++j->tries < DATA_BUSY_TRIES && goes_on ? job_again(j, DATA_BUSY_NS) : job_over(j, DATA_LATER, q->err);
     return goes_on ? job_again(j, STORAGE_RETRY_NS) : job_over(j, DATA_CANCELED, q->err);

@@ -42,7 +42,7 @@ static void test_data_moves_sealed_ledgers_whatever_their_entries(void **state)
     assert_int_equal(r.st.data.total, 4);
     assert_int_equal(r.st.data.bytes, r.st.data.bytes_total);
     assert_true(r.st.data.over);
-    assert_int_equal(r.st.moving->m_conflicts.value, 0);
+    assert_int_equal(r.st.conflicts.value, 0);
     assert_int_equal(r.st.moving->m_entries.value, 30 + 44);
     assert_int_equal(r.st.moving->flying.used, 0);
     OX_CLEANUP(ox_free_ptr)
@@ -162,7 +162,7 @@ static void test_data_foreign_ledger_under_the_id_is_left_alone(void **state)
     assert_int_equal(physical, ids[0]);
     assert_string_equal(rig_where(&r, LOG_A, ids[1], NULL, &physical), "other");
     assert_int_not_equal(physical, ids[1]);
-    assert_int_equal(r.st.moving->m_conflicts.value, 1);
+    assert_int_equal(r.st.conflicts.value, 1);
     assert_string_equal(ox_kv_find(&ox_sim_store_find(r.w.other_store, ids[1])->custom, "application"), "somebody");
     assert_int_equal(ox_sim_store_find(r.w.other_store, ids[1])->last_entry, 9);
     OX_CLEANUP(ox_free_ptr)
@@ -536,7 +536,7 @@ static void test_data_finished_copy_of_other_bytes_is_made_anew(void **state)
     ox_sim_store_make(r.w.other_store, id, &custom, 10); // as many entries, as many bytes
     ox_kv_fini(&custom);
     assert_int_equal(rig_run(&r, 1), OX_OK);
-    assert_int_equal(r.st.moving->m_conflicts.value, 0);
+    assert_int_equal(r.st.conflicts.value, 0);
     OX_CLEANUP(ox_free_ptr)
     char *after = rig_content(&r, LOG_A);
     assert_string_equal(before, after);
@@ -915,11 +915,23 @@ static void test_questions_about_data(void **state)
     r.st.state = STORAGE_DONE;
     r.st.move_data = false;
     rig_switch(&r, false);
+    ox_storage_move_data(&r.st, rig_call(&r, &c), "other"); // nothing that it could follow
+    assert_int_equal(rig_wait(&r, &c), OX_E_CONFLICT);
+    assert_non_null(strstr(ox_str_get(&c.why), "4 ledgers lie elsewhere, but no switch was made yet"));
+    assert_true(!r.st.move_data && r.st.state == STORAGE_DONE);
+    ox_storage_call_fini(&c);
+    ox_router_activate(&r.w.router, 0);
+    ox_storage_move_data(&r.st, rig_call(&r, &c), ox_router_name(&r.w.router, 0)); // nothing lies elsewhere
+    assert_int_equal(rig_wait(&r, &c), OX_OK);
+    assert_int_equal(rig_number(&c, "ledgers"), 0);
+    assert_true(!r.st.move_data && r.st.state == STORAGE_DONE); // nothing that would never end
+    ox_storage_call_fini(&c);
+    ox_router_activate(&r.w.router, 1);
+    rig_switch(&r, true);
     ox_storage_move_data(&r.st, rig_call(&r, &c), "other");
     assert_int_equal(rig_wait(&r, &c), OX_OK);
     assert_int_equal(rig_number(&c, "bytes"), 70);
-    assert_true(r.st.move_data && r.st.state == STORAGE_RUNNING && r.control.saver.wanted);
-    rig_switch(&r, true);
+    assert_true(r.st.move_data && r.st.state == STORAGE_RUNNING);
     ox_storage_call_fini(&c);
     assert_int_equal(rig_run(&r, 1), OX_OK);
 

@@ -26,8 +26,6 @@ struct storage_data *data_get(struct ox_storage *st)
     ox_list_init(&d->labelled);
     data_counter(d, &d->m_entries, OX_METRIC_COUNTER, "bookie_cluster_copied_entries_total",
                  "Entries copied to another place and compared");
-    data_counter(d, &d->m_conflicts, OX_METRIC_COUNTER, "migration_ledger_id_conflict_total",
-                 "Ids that were taken in the place that a ledger was to be copied to");
     data_counter(d, &d->m_throttle, OX_METRIC_GAUGE, "bookie_cluster_throttle_bytes",
                  "Bytes a second that copying may take now; 0: no limit");
     data_counter(d, &d->m_eta, OX_METRIC_GAUGE, "bookie_cluster_eta_seconds",
@@ -51,7 +49,6 @@ void storage_data_fini(struct ox_storage *st)
         ox_free(m);
     }
     ox_metric_fini(&d->m_entries);
-    ox_metric_fini(&d->m_conflicts);
     ox_metric_fini(&d->m_throttle);
     ox_metric_fini(&d->m_eta);
     ox_free(d);

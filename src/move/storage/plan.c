@@ -154,7 +154,7 @@ static ox_step plan_answer(struct ox_seq *q)
     struct ox_capacity has = {0};
     if (place)
         ox_place_capacity(place, &has);
-    uint64_t keep = data_keep_free(&has);
+    uint64_t keep = storage_keep_free(&has);
     int64_t seconds = data_seconds(data_get(p->st), p->bytes, p->bytes_per_s);
     json_t *answer =
         json_pack("{s:I, s:I, s:I, s:I, s:o, s:O, s:I, s:I, s:b, s:I}", "ledgers", (json_int_t)p->ledgers, "cursors",

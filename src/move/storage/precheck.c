@@ -361,10 +361,37 @@ static void pre_space_note(struct storage_precheck *k)
     if (!place)
         return;
     ox_place_capacity(place, &capacity);
-    bool fits = k->bytes <= capacity.available;
-    pre_note(k, "space", fits ? "pass" : "warn", "%llu bytes lie elsewhere, %llu are available in %s%s",
-             (unsigned long long)k->bytes, (unsigned long long)capacity.available, k->target,
-             fits ? "" : ": new ledgers fit, moving the data does not");
+    unsigned long long available = capacity.available, reserve = capacity.reserve, step = capacity.step,
+                       keep = storage_keep_free(&capacity), bytes = k->bytes;
+    if (available < reserve)
+        pre_note(
+            k, "space", "fail",
+            "%llu bytes are available in %s, of which it keeps %llu free: it would soon refuse new data; make room, or "
+            "choose another one",
+            available, k->target, reserve);
+    else if (available < reserve + step)
+        pre_note(
+            k, "space", "warn",
+            "%llu bytes are available in %s, of which it keeps %llu free and takes %llu at a time: it will soon refuse "
+            "new data; make room",
+            available, k->target, reserve, step);
+    else if (available < keep + bytes)
+        pre_note(
+            k, "space", "warn",
+            "%llu bytes lie elsewhere, %llu are available in %s, %llu of them are kept free: new data fits, moving the "
+            "older does not",
+            bytes, available, k->target, keep);
+    else
+        pre_note(k, "space", "pass", "%llu bytes lie elsewhere, %llu are available in %s", bytes, available, k->target);
+}
+
+// Must this ledger be copied if all follows? Not if it is there, or a copy of it.
+static bool pre_space_needs(const struct storage_precheck *k, const struct ox_ml_found *f)
+{
+    bool there = !strcmp(f->place, k->target);
+    for (size_t i = 0; i < f->copy_count && !there; i++)
+        there = !strcmp(f->copies[i].place, k->target);
+    return !there;
 }
 
 static ox_step pre_space_add(struct ox_seq *s)
@@ -379,7 +406,7 @@ static ox_step pre_space_add(struct ox_seq *s)
         return OX_GOTO(s, pre_unfinished);
     }
     for (size_t i = 0; i < k->walk.count; i++)
-        if (strcmp(k->walk.found[i].place, k->target) != 0)
+        if (pre_space_needs(k, &k->walk.found[i]))
             k->bytes += k->walk.found[i].bytes;
     if (k->st->stopping)
         return OX_FINISH(s, OX_E_SHUTDOWN);

@@ -173,6 +173,24 @@ static const char *reg_same_uri(const struct ox_storage *st, const char *uri)
     return NULL;
 }
 
+// True if what outer names contains what inner does.
+static bool reg_within(const char *inner, const char *outer)
+{
+    size_t len = strlen(outer);
+    return strncmp(inner, outer, len) == 0 && (inner[len] == '/' || (len > 0 && outer[len - 1] == '/'));
+}
+
+// The registered place that lies within this address, or around it, or NULL: whoever deletes one of the two one day would delete both.
+static const struct storage_place *reg_nested(const struct ox_storage *st, const char *uri)
+{
+    OX_MAP_EACH(&st->places, node) {
+        const struct storage_place *p = CONTAINER_OF(node, struct storage_place, by_name);
+        if (p->uri && (reg_within(p->uri, uri) || reg_within(uri, p->uri)))
+            return p;
+    }
+    return NULL;
+}
+
 // What can be said without opening anything. False: answered.
 static bool reg_check(struct ox_storage *st, struct ox_storage_call *c, const char *name, const char *uri, const char *status)
 {
@@ -201,6 +219,12 @@ static bool reg_check(struct ox_storage *st, struct ox_storage_call *c, const ch
     }
     if (other && strcmp(other, name) != 0) {
         storage_call_fail(st, c, OX_E_INVALID, "%s is registered already, as %s", uri, other);
+        return false;
+    }
+    const struct storage_place *nested = p ? NULL : reg_nested(st, uri);
+    if (nested) {
+        storage_call_fail(st, c, OX_E_INVALID, "%s %s %s, the storage of %s: choose a directory of its own", uri,
+                          reg_within(uri, nested->uri) ? "lies within" : "contains", nested->uri, nested->name);
         return false;
     }
     return true;
@@ -287,6 +311,20 @@ static const char *reg_same_identity(const struct ox_storage *st, const char *id
     return NULL;
 }
 
+// What a user may do about a storage that cannot be opened.
+static const char *reg_advice(enum ox_err err)
+{
+    switch ((int)err) {
+    case OX_E_NOT_FOUND:
+    case OX_E_NO_PARENT: return "; make the directory that it is to be made in";
+    case OX_E_ACCESS: return "; let the broker's user write there";
+    case OX_E_NO_SPACE: return "; make room there";
+    case OX_E_EXISTS: return "; it is no directory";
+    case OX_E_IO: return "; is each part of the path a directory, and the disk sound?";
+    default: return "";
+    }
+}
+
 static ox_step reg_opened(struct ox_seq *s)
 {
     struct registering *r = reg_of(s);
@@ -301,7 +339,7 @@ static ox_step reg_opened(struct ox_seq *s)
         return reg_fail(s, OX_E_CONFLICT,
                         "the storage at %s is in use, by another process or as a registered bookie cluster", r->uri);
     if (s->err != OX_OK)
-        return reg_fail(s, s->err, "%s", ox_str_get(&r->opening.why));
+        return reg_fail(s, s->err, "%s%s", ox_str_get(&r->opening.why), reg_advice(s->err));
     r->place = r->opening.place;
     const char *other = reg_same_identity(st, r->place->identity);
     if (other)
@@ -479,7 +517,7 @@ static void reg_activate(struct registering *r)
     st->activated = true;
     st->control->interrupted = false;
     if (st->factory)
-        st->factory->settings.stamps = true;
+        storage_stamp(st);
     ox_info(st->p.log, "storage.activated", "bootstrap=%s max_ledger=%lld", st->bootstrap,
             (long long)st->control->bootstrap.max_ledger);
 }

@@ -114,11 +114,19 @@ void ox_storage_read_mode(struct ox_storage *st, struct ox_storage_call *c, cons
 
 // ---- start and stop ----------------------------------------------------------------------------------------------------
 
+void storage_stamp(struct ox_storage *st)
+{
+    struct ox_ml_settings *set = &st->factory->settings;
+    int64_t max = st->control->bootstrap.max_ledger;
+    set->stamps = st->activated;
+    set->unstamped_max = st->activated && max >= 0 ? max : INT64_MAX;
+}
+
 void ox_storage_start(struct ox_storage *st, struct ox_ml_factory *f)
 {
     OX_ASSERT(!st->factory && !st->stopping);
     st->factory = f;
-    f->settings.stamps = st->activated;
+    storage_stamp(st);
     if (st->control->interrupted)
         ox_warn(st->p.log, "storage.register.interrupted", "root=%s hint=" OX_LOG_Q, st->p.config.root,
                 "the registration of a second bookie cluster was cut off; nothing has changed: register it once more");

@@ -8,7 +8,9 @@
 #define STORAGE_NAME_MAX 64
 #define STORAGE_REREAD_NS (10 * OX_SEC) // a watch is a hint: the directive is read again so often
 #define STORAGE_RETRY_NS (1 * OX_SEC)   // after something that may pass
-#define STORAGE_FAILURES_MAX 1000       // kept with their reasons; the others are counted
+#define STORAGE_KEEP_FREE \
+    (512u * 1024u * 1024u)        // of a place that copies go to (a quarter of a smaller one): for clients
+#define STORAGE_FAILURES_MAX 1000 // kept with their reasons; the others are counted
 
 // One registered place.
 struct storage_place {
@@ -98,6 +100,12 @@ void storage_call_fail(struct ox_storage *st, struct ox_storage_call *c, enum ox
 struct storage_place *storage_place_find(const struct ox_storage *st, const char *name);
 // The name of the active place.
 const char *storage_active(const struct ox_storage *st);
+
+// Bytes of a place that copies leave free for clients: some, and never less than what the place itself keeps.
+static inline uint64_t storage_keep_free(const struct ox_capacity *has)
+{
+    return OX_MAX(OX_MIN(has->total / 4, (uint64_t)STORAGE_KEEP_FREE), has->reserve);
+}
 
 // ---- orchestrate.c: the stages of the present switch, one job
 // Goes through the stages again if st->state is RUNNING (which the caller has set): after a new directive, a resume, a restart, a move_data. While they are

@@ -177,7 +177,7 @@ static void look_activated(struct ox_storage *st, struct storage_bootstrap *take
     st->control->bootstrap = *take_record;
     st->activated = true;
     st->control->interrupted = false;
-    st->factory->settings.stamps = true;
+    storage_stamp(st);
     ox_info(st->p.log, "storage.activated_elsewhere", "bootstrap=%s", st->bootstrap);
 }
 

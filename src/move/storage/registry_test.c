@@ -1,5 +1,5 @@
 // registry_test.c - how a second place is registered, what a start makes of the records in every state, and how a place goes.
-#include "move/storage/rig/control_fixture.h"
+#include "move/storage/control_fixture.h"
 
 #include <string.h>
 
@@ -110,6 +110,7 @@ static void test_registering_refuses(void **state)
     assert_err(b, broker_register(b, "b", "sim:alias-a"), "INVALID", "same storage as default");
     assert_err(b, broker_register(b, "b", "sim:z"), "INVALID", "cannot be opened");
     assert_err(b, broker_register(b, "default", "sim:b"), "CONFLICT", "default is registered at sim:a");
+    assert_err(b, broker_register(b, "b", "sim:a/b"), "INVALID", "sim:a/b lies within sim:a, the storage of default");
     c.away[1] = true;
     assert_err(b, broker_register(b, "b", "sim:b"), "CONNECTION_REFUSED", "b at sim:b cannot be opened");
     c.away[1] = false;

@@ -1,6 +1,6 @@
 // control_fixture.h - a world for the tests of the half that decides: brokers on one metadata tree, stores that can be out of reach or be exchanged.
-#ifndef MOVE_STORAGE_RIG_CONTROL_FIXTURE_H
-#define MOVE_STORAGE_RIG_CONTROL_FIXTURE_H
+#ifndef MOVE_STORAGE_CONTROL_FIXTURE_H
+#define MOVE_STORAGE_CONTROL_FIXTURE_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ struct broker {
     struct ox_place_opener opener;
     struct ox_sim_place_faults place_faults;
     struct ox_meta_memory_faults meta_faults;
-    struct ox_place_body full_body; // of places that take no writes
+    struct ox_place_body room_body; // of places with the room that the test gives them
     struct ox_str trouble;
 };
 
@@ -51,7 +51,7 @@ struct cluster {
     struct ox_meta_memory_tree *tree;
     struct ox_sim_store *stores[CLUSTER_STORES]; // "sim:a", "sim:b", ...
     bool away[CLUSTER_STORES];                   // cannot be opened
-    bool full[CLUSTER_STORES];                   // takes no writes
+    struct ox_capacity room[CLUSTER_STORES];     // total 0: plenty
     struct broker brokers[2];
     // Hooks; NULL: nothing special.
     void (*on_meta)(struct cluster *c, bool write, const char *path, struct ox_meta_fault *fault);

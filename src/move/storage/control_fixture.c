@@ -1,5 +1,5 @@
 // control_fixture.c - the world of the tests of the half that decides.
-#include "move/storage/rig/control_fixture.h"
+#include "move/storage/control_fixture.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -57,10 +57,10 @@ static int opener_store(const char *uri)
     return *at >= 'a' && *at < 'a' + CLUSTER_STORES && !at[1] ? *at - 'a' : -1;
 }
 
-static void full_capacity(struct ox_place *p, struct ox_capacity *ret)
+static void room_capacity(struct ox_place *p, struct ox_capacity *ret)
 {
-    (void)p;
-    *ret = (struct ox_capacity){.total = 1000, .available = 7};
+    const struct broker *b = CONTAINER_OF(p->body, struct broker, room_body);
+    *ret = b->cluster->room[opener_store(p->uri)];
 }
 
 static void opener_open(struct ox_place_opener *o, struct ox_op *op, const char *name, const char *uri, struct ox_place **ret)
@@ -75,10 +75,10 @@ static void opener_open(struct ox_place_opener *o, struct ox_op *op, const char 
     struct ox_place *p = ox_sim_place_new(b->loop, b->cluster->stores[store], name, &b->place_faults);
     ox_free(p->uri);
     p->uri = ox_strdup(uri);
-    if (b->cluster->full[store]) {
-        b->full_body = *p->body;
-        b->full_body.capacity = full_capacity;
-        p->body = &b->full_body;
+    if (b->cluster->room[store].total > 0) {
+        b->room_body = *p->body;
+        b->room_body.capacity = room_capacity;
+        p->body = &b->room_body;
     }
     *ret = p;
     ox_op_finish(op, OX_OK);

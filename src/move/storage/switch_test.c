@@ -1,5 +1,5 @@
 // switch_test.c - which place is active: one compare-and-set, whatever else happens at the same time, by hand, or in between; and the stages that follow.
-#include "move/storage/rig/control_fixture.h"
+#include "move/storage/control_fixture.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -379,7 +379,8 @@ static void test_precheck_needs_a_place_that_takes_writes(void **state)
     start(&c);
     struct broker *b = one(&c);
     broker_stop(&c, 0);
-    c.away[1] = c.full[2] = true;
+    c.away[1] = true;
+    c.room[2] = (struct ox_capacity){.total = 1000, .available = 7};
     broker_restart(&c, 0);
     assert_err(b, broker_switch(b, "b", false), "CONFLICT",
                "reachable: the storage of b at sim:b cannot be opened: nobody listens");
@@ -388,6 +389,39 @@ static void test_precheck_needs_a_place_that_takes_writes(void **state)
     c.away[1] = false;
     assert_ok(b, broker_switch(b, "b", false)); // opened for it, without waiting for the next round
     assert_string_equal(broker_active(b), "b");
+    cluster_fini(&c);
+}
+
+// What a store keeps free is no room for new ledgers; what the data would need is only an estimate.
+static void test_precheck_counts_what_is_kept_free(void **state)
+{
+    (void)state;
+    struct cluster c;
+    start(&c);
+    struct broker *b = one(&c);
+    struct ox_mledger *ml = broker_log(b, LOG_T);
+    broker_append(b, ml, "some bytes");
+    broker_log_close(b, ml);
+    broker_stop(&c, 0);
+    c.room[1] = (struct ox_capacity){.total = 8000, .available = 300, .reserve = 1000, .step = 100, .writable = true};
+    broker_restart(&c, 0);
+    assert_err(b, broker_switch(b, "b", false), "CONFLICT",
+               "space: 300 bytes are available in b, of which it keeps 1000 free: it would soon refuse new data");
+    assert_string_equal(broker_active(b), "default");
+    broker_log(b, LOG_T); // what the broker before wrote is closed, and its length known
+    c.room[1].available = 1099;
+    assert_ok(b, broker_precheck(b, "b"));
+    assert_true(broker_says(b, "\"ready\":true"));
+    assert_true(broker_says(
+        b, "{\"name\":\"space\",\"result\":\"warn\",\"detail\":\"1099 bytes are available in b, of which it "
+           "keeps 1000 free and takes 100 at a time: it will soon refuse new data"));
+    c.room[1].available = 2005; // a quarter is kept free of copies
+    assert_ok(b, broker_precheck(b, "b"));
+    assert_true(broker_says(
+        b, "10 bytes lie elsewhere, 2005 are available in b, 2000 of them are kept free: new data fits, moving "
+           "the older does not"));
+    c.room[1].available = 2010;
+    assert_ok(b, broker_switch(b, "b", false));
     cluster_fini(&c);
 }
 
@@ -930,6 +964,7 @@ int main(void)
         cmocka_unit_test(test_rollback_at_any_time),
         cmocka_unit_test(test_precheck_says_what_fails),
         cmocka_unit_test(test_precheck_needs_a_place_that_takes_writes),
+        cmocka_unit_test(test_precheck_counts_what_is_kept_free),
         cmocka_unit_test(test_unknown_outcome_of_the_directive_is_reread),
         cmocka_unit_test(test_metadata_away_is_said),
         cmocka_unit_test(test_stages_pass_a_shaky_store),
