@@ -62,6 +62,7 @@ static void test_drain_refuses_new_requests(void **state)
     rig_end(&rig);
 }
 
+// fault: F11
 static void test_without_storage_bookie_clusters_are_off(void **state)
 {
     (void)state;

@@ -47,8 +47,9 @@ static char *world_canonical(struct ox_place_opener *o, const char *uri, const c
     return NULL;
 }
 
-static void world_open(struct ox_place_opener *o, struct ox_op *op, const char *name, const char *uri, struct ox_place **ret)
+static void world_open(struct ox_place_opener *o, struct ox_op *op, const char *name, const char *uri, bool existing, struct ox_place **ret)
 {
+    (void)existing;
     struct world *w = CONTAINER_OF(o, struct world, opener);
     ox_op_begin(op);
     *ret = ox_sim_place_new(w->rig.loop, w->stores[uri[10] - '0'], name, NULL);
@@ -239,7 +240,7 @@ static void test_data_routes(void **state)
            "{\"dryRun\":false,\"force\":true,\"maxDeletions\":5,\"srcClusterFilter\":\"default\"}", 200, "\"deleted\":0");
     expect(&w, "POST", "/close-client/default", "", 204, "");
     expect(&w, "DELETE", "/default", "", 204, "");
-    expect(&w, "POST", "/rollback", "", 404, "default");
+    expect(&w, "POST", "/rollback", "", 409, "default was unregistered");
     world_end(&w);
 }
 

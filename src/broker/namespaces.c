@@ -43,8 +43,8 @@ static void namespace_got(struct ox_op *op)
 {
     struct ox_namespace_get *g = CONTAINER_OF(op, struct ox_namespace_get, get.op);
     enum ox_err err = op->err;
-    if (err == OX_E_NOT_FOUND)
-        err = OX_E_NAMESPACE_NOT_FOUND;
+    if (err == OX_E_NOT_FOUND) // the first namespaces may be about to be made: clients must ask again
+        err = g->shard->state == OX_SHARD_STARTING ? OX_E_SHUTDOWN : OX_E_NAMESPACE_NOT_FOUND;
     if (!err) {
         err = policies_read(g->get.value, &g->policies);
         ox_buf_unref(&g->get.value);

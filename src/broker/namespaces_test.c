@@ -72,6 +72,9 @@ static void test_policies_are_read_and_bad_ones_told(void **state)
     assert_int_equal(namespace_of(&r, "public/default", &p), OX_OK);
     assert_int_equal(p.auto_topic_creation, -1);
     assert_int_equal(namespace_of(&r, "public/none", &p), OX_E_NAMESPACE_NOT_FOUND);
+    r.shard.state = OX_SHARD_STARTING; // in which the first ones are made
+    assert_int_equal(namespace_of(&r, "public/none", &p), OX_E_SHUTDOWN);
+    r.shard.state = OX_SHARD_RUNNING;
     put_node(&r, "/admin/policies/public/a", "{\"autoTopicCreationOverride\":{\"allowAutoTopicCreation\":true,\"topicType\":\"partitioned\",\"defaultNumPartitions\":5}}");
     assert_int_equal(namespace_of(&r, "public/a", &p), OX_OK);
     assert_int_equal(p.auto_topic_creation, 1);

@@ -103,6 +103,7 @@ static struct ox_location rig_create(struct rig *rig, int64_t above)
     return op.location;
 }
 
+// fault: C9
 static void test_router_pushes_a_generator_that_lags(void **state)
 {
     (void)state;
@@ -116,6 +117,7 @@ static void test_router_pushes_a_generator_that_lags(void **state)
     rig_end(&rig);
 }
 
+// fault: C10
 static void test_router_passes_over_taken_ids(void **state)
 {
     (void)state;

@@ -55,7 +55,7 @@ static ox_step move_start(struct ox_seq *s)
 {
     struct cursor_move *v = move_of(s);
     ox_seq_bind(s, &v->claim.op, "cursor.move.claim");
-    ml_claim(v->factory, &v->claim, v->m->log);
+    ml_claim_shared(v->factory, &v->claim, v->m->log); // other cursors of the log may move meanwhile
     return OX_WAIT(s, move_claimed);
 }
 

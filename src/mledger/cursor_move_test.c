@@ -275,6 +275,7 @@ static void moved_node_keeps_the_rest(uint32_t in_node_max, size_t stamps)
     rig_fini(&r);
 }
 
+// fault: G5
 static void test_cursor_move_keeps_the_rest_of_the_node(void **state)
 {
     (void)state;
@@ -350,6 +351,7 @@ static void test_cursor_move_words_become_ranges(void **state)
     rig_fini(&r);
 }
 
+// fault: A5
 static void test_cursor_move_has_nothing_to_do_for_a_position_in_the_node(void **state)
 {
     (void)state;
@@ -367,6 +369,7 @@ static void test_cursor_move_has_nothing_to_do_for_a_position_in_the_node(void *
 
 // ---- what can't be read ------------------------------------------------------------------------------------------------
 
+// fault: D1
 static void test_cursor_move_missing_ledger_is_not_an_empty_one(void **state)
 {
     (void)state;
@@ -379,6 +382,7 @@ static void test_cursor_move_missing_ledger_is_not_an_empty_one(void **state)
     rig_fini(&r);
 }
 
+// fault: D1
 static void test_cursor_move_closed_place_changes_nothing(void **state)
 {
     (void)state;
@@ -480,6 +484,7 @@ static void test_cursor_move_of_a_ledger_without_entries(void **state)
 
 // ---- who asks, and who else is there -------------------------------------------------------------------------------------
 
+// fault: A5 E4 E5
 static void test_cursor_move_refuses_what_is_not_there_or_not_as_expected(void **state)
 {
     (void)state;
@@ -532,6 +537,7 @@ static void test_cursor_move_node_written_meanwhile(void **state)
     node_changed_meanwhile(3);
 }
 
+// fault: E4
 static void test_cursor_move_node_that_names_another_ledger_meanwhile(void **state)
 {
     (void)state;
@@ -591,6 +597,7 @@ static void test_cursor_move_node_that_cannot_be_written(void **state)
     rig_fini(&r);
 }
 
+// fault: E9
 static void test_cursor_move_lets_an_opening_wait(void **state)
 {
     (void)state;
@@ -638,6 +645,7 @@ static void test_cursor_move_is_busy_while_the_log_opens_or_closes(void **state)
 
 // ---- by its owner ----------------------------------------------------------------------------------------------------------
 
+// fault: A5 E4
 static void test_cursor_move_by_its_owner(void **state)
 {
     (void)state;
@@ -671,6 +679,7 @@ static void test_cursor_move_by_its_owner(void **state)
 }
 
 // Several ask; the cursor is removed before its next ledger is made.
+// fault: E5
 static void test_cursor_move_of_a_cursor_that_is_removed(void **state)
 {
     (void)state;
@@ -716,6 +725,7 @@ static void many_make(struct rig *r)
     ox_router_activate(&r->w.router, NEW);
 }
 
+// fault: E20
 static void test_cursor_move_five_thousand_at_once(void **state)
 {
     (void)state;

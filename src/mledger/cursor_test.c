@@ -124,6 +124,7 @@ static void test_cursor_ack_hole_keeps_mark(void **state)
     end(&cw);
 }
 
+// fault: G10
 static void test_cursor_node_bytes_are_pulsars(void **state) // facts 12: new, in use, after a clean close
 {
     (void)state;
@@ -488,6 +489,7 @@ static void test_cursor_creation_takes_over_the_node_of_a_lost_attempt(void **st
     end(&cw);
 }
 
+// fault: E19
 static void test_cursor_node_written_by_somebody_else_fences(void **state)
 {
     (void)state;

@@ -169,6 +169,16 @@ void ml_intent_forget(struct ox_ml_factory *f, struct ox_meta_del *del, const ch
     ox_str_fini(&text);
 }
 
+void ml_intent_get(struct ox_ml_factory *f, struct ox_meta_get *get, const char *place, int64_t physical,
+                   const struct ox_kv *owner)
+{
+    struct ox_str text = {0};
+    OX_CLEANUP(ox_free_ptr)
+    char *path = intent_path(place, physical, owner, &text);
+    ox_meta_get(f->meta, get, path);
+    ox_str_fini(&text);
+}
+
 // ---- doing -----------------------------------------------------------------------------------------------------------
 
 struct deletes_retry {

@@ -25,6 +25,9 @@ void ml_intent_write(struct ox_ml_factory *f, struct ml_intent *i, const char *p
 // Removes one: it was carried out, or is void. del->op must be initialised; its errors: NOT_FOUND and those of the metadata store.
 void ml_intent_forget(struct ox_ml_factory *f, struct ox_meta_del *del, const char *place, int64_t physical,
                       const struct ox_kv *owner);
+// Reads one. get->op must be initialised; its errors: NOT_FOUND (no such delete waits) and those of the metadata store.
+void ml_intent_get(struct ox_ml_factory *f, struct ox_meta_get *get, const char *place, int64_t physical,
+                   const struct ox_kv *owner);
 // True for errors that say: this place can't be used now, whatever is asked of it.
 bool ml_place_is_away(enum ox_err err);
 

@@ -89,6 +89,7 @@ static bool is_there(const struct deletes_rig *r, size_t i)
     return ox_sim_store_has(r->w.other_store, r->at[i].physical);
 }
 
+// fault: E11
 static void test_deletes_wait_for_a_place_that_is_closed(void **state)
 {
     (void)state;
@@ -114,6 +115,7 @@ static void test_deletes_wait_for_a_place_that_is_closed(void **state)
 }
 
 // Each ledger is deleted in its own place; one of the same id elsewhere that is somebody else's stays.
+// fault: E10
 static void test_deletes_never_touch_the_same_id_elsewhere(void **state)
 {
     (void)state;
@@ -135,6 +137,47 @@ static void test_deletes_never_touch_the_same_id_elsewhere(void **state)
     rig_fini(&r);
 }
 
+static void drop_copy(struct deletes_rig *r, size_t i)
+{
+    struct ox_ml_drop_copy d = {.log = NAME, .ledger = r->at[i].id, .place = "default", .physical = r->at[i].id};
+    world_op(&r->w, &d.op);
+    ox_ml_drop_copy(&r->w.factory, &d);
+    assert_int_equal(world_wait(&r->w, &d.op), OX_OK);
+    world_settle(&r->w);
+    assert_false(ox_sim_store_has(r->w.store, r->at[i].id));
+}
+
+// A log that nobody has loaded is deleted: two of its ledgers are in one place, one in the other, and under each of these ids a stranger has one in the
+// place where the log has none.
+// fault: E10
+static void test_deletes_of_a_log_not_loaded_go_to_their_own_places(void **state)
+{
+    (void)state;
+    struct deletes_rig r;
+    struct ox_kv stranger = {0};
+    rig_init(&r);
+    drop_copy(&r, 0);
+    drop_copy(&r, 1);
+    ox_kv_set(&stranger, "application", "pulsar");
+    ox_sim_store_make(r.w.store, r.at[0].physical, &stranger, 5);
+    ox_sim_store_make(r.w.store, r.at[1].physical, &stranger, 5);
+    ox_sim_store_make(r.w.other_store, r.at[2].physical, &stranger, 5);
+    world_crash(&r.w, r.ml);
+    r.ml = world_open(&r.w, NAME); // whoever deletes opens it first
+    assert_int_equal(rig_delete(&r), OX_OK);
+    assert_null(world_node(&r.w, NODE, NULL).data);
+    assert_int_equal(ox_sim_store_count(r.w.store), 2);
+    assert_int_equal(ox_sim_store_count(r.w.other_store), 1);
+    for (size_t i = 0; i < OX_COUNT(r.at); i++) {
+        struct ox_sim_store *elsewhere = i < 2 ? r.w.store : r.w.other_store;
+        assert_string_equal(ox_kv_find(&ox_sim_store_find(elsewhere, r.at[i].physical)->custom, "application"),
+                            "pulsar");
+    }
+    ox_kv_fini(&stranger);
+    rig_fini(&r);
+}
+
+// fault: E11
 static void test_deletes_of_a_whole_log_do_not_need_all_places(void **state)
 {
     (void)state;
@@ -320,6 +363,7 @@ static void test_deletes_never_hit_what_becomes_primary(void **state)
 }
 
 // G4: an older broker has dropped the stamp of a ledger that was made after the bootstrap. It may be anywhere: nothing under its id is deleted.
+// fault: G4
 static void test_deletes_leave_a_ledger_that_has_lost_its_stamp(void **state)
 {
     (void)state;
@@ -559,6 +603,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_deletes_wait_for_a_place_that_is_closed),
         cmocka_unit_test(test_deletes_never_touch_the_same_id_elsewhere),
+        cmocka_unit_test(test_deletes_of_a_log_not_loaded_go_to_their_own_places),
         cmocka_unit_test(test_deletes_of_a_whole_log_do_not_need_all_places),
         cmocka_unit_test(test_deletes_crash_while_a_log_is_deleted_leaves_nothing_behind),
         cmocka_unit_test(test_deletes_crash_in_a_retry),

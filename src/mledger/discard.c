@@ -132,6 +132,16 @@ void ml_discard_copies(struct ox_ml_factory *f, const struct ox_copies *copies, 
         ml_discard_copy(f, &copies->items[i], id, owner);
 }
 
+bool ml_is_discarded(const struct ox_ml_factory *f, struct ox_location where)
+{
+    OX_LIST_EACH(&f->discards, link) {
+        const struct ml_discard *d = CONTAINER_OF(link, struct ml_discard, link);
+        if (d->where.place == where.place && d->where.physical == where.physical)
+            return true;
+    }
+    return false;
+}
+
 size_t ml_discard_count(const struct ox_ml_factory *f, const char *place)
 {
     size_t count = 0;

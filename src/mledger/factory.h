@@ -32,7 +32,7 @@ struct ox_ml_settings {
     bool skip_unrecoverable; // autoSkipNonRecoverableData false: pass lost or damaged ledgers and entries, logged and counted
     bool guarded_records; // pulsarCompatibleRecords=guarded (default): records that Pulsar would misread are written so that it refuses them
     int64_t unstamped_max; // largest id of a ledger that may be unstamped (the bootstrap record's maxLedgerId); above it somebody has lost a stamp: nobody knows the place. INT64_MAX: not known
-    bool stamps;                 // true once the bootstrap record exists: ledgers' places are written into records
+    bool stamps;           // true from right before the bootstrap record is written: ledgers' places are written into records
     uint64_t inflight_bytes_max; // OX_TOPIC_INFLIGHT_BYTES
     uint64_t away_read_ns; // bookieClusterSwitch.oldLedgerReadTimeoutMs 5000, in ns: a read of another place than the active one ends with TIMEOUT then
     uint32_t follow_max; // bookieClusterSwitch.migrationConcurrency 16: rollovers at once when the active place has changed
@@ -62,9 +62,9 @@ struct ox_ml_factory {
     bool sweep_stop;                // public: ends a running sweep at its next ledger
     uint32_t places_known;          // private: so many of the router's places have shown the identity that is on record
     struct ox_metric lost_ledgers, orphans, kept_orphans; // private
-    uint64_t append_ns;               // read-only: how long appends take, a moving mean over some
-    const struct ox_ml_append *probe; // private: the append that is being timed, since probe_ns
-    uint64_t probe_ns;                // private
+    uint64_t append_ns;                                   // read-only: how long appends take, a moving mean over some
+    const struct ox_ml_append *probe;                     // private: the append that is being timed, since probe_ns
+    uint64_t probe_ns;                                    // private
     struct ox_metric appends, append_bytes, append_failures, rollovers, trimmed_ledgers, lost_entries, cursor_flushes; // private
 };
 // Registers the metrics and makes the cache (settings' cache size: cache_bytes).

@@ -241,6 +241,7 @@ static void test_follow_while_appends_and_acks_flow(void **state)
 }
 
 // No append and no acknowledgement waits for the new place, however slow it is.
+// fault: C12
 static void test_follow_slow_place_delays_nobody(void **state)
 {
     (void)state;
@@ -284,6 +285,7 @@ static void test_follow_empty_log_leaves_nothing_behind(void **state)
 
 // ---- the moment of the change (E1, E2) ---------------------------------------------------------------------------------
 
+// fault: E1 E2
 static void test_follow_ledger_made_in_the_old_place_says_so_and_is_rolled_at_once(void **state)
 {
     (void)state;
@@ -313,6 +315,7 @@ static void test_follow_ledger_made_in_the_old_place_says_so_and_is_rolled_at_on
     rig_fini(&r);
 }
 
+// fault: E1
 static void test_follow_create_that_began_before_the_change(void **state)
 {
     (void)state;
@@ -333,6 +336,7 @@ static void test_follow_create_that_began_before_the_change(void **state)
     rig_fini(&r);
 }
 
+// fault: E1
 static void test_follow_log_opened_during_the_change(void **state)
 {
     (void)state;
@@ -393,6 +397,7 @@ static void ack_storm_crash_at(uint64_t seed, uint64_t crash_ns)
     rig_fini(&r);
 }
 
+// fault: E3
 static void test_follow_crash_at_any_moment_keeps_answered_acks(void **state)
 {
     (void)state;
@@ -613,6 +618,7 @@ static void test_follow_cursor_of_a_log_opened_later(void **state)
     rig_fini(&r);
 }
 
+// fault: E6
 static void test_follow_properties_changed_meanwhile_stay(void **state)
 {
     (void)state;
@@ -666,7 +672,88 @@ static void test_follow_cursor_node_is_stamped(void **state)
     rig_fini(&r);
 }
 
+// Sought back at any moment while it follows: the position that was asked for stays, over a kill too.
+// fault: E5
+static void test_follow_cursor_that_is_reset_meanwhile(void **state)
+{
+    (void)state;
+    for (uint64_t ns = 0; ns < 8 * OX_MS; ns += OX_MS / 2) {
+        static struct rig r;
+        struct ox_op op;
+        rig_init(&r, 22);
+        rig_flow(&r, 20);
+        rig_wait_all(&r);
+        rig_fail(&r, OX_SIM_CALL_CREATE, -1, -1, (struct ox_sim_place_fault){.before_ns = OX_MS});
+        r.append_ns = OX_MS;
+        rig_switch(&r, NEW);
+        world_sleep(&r.w, ns);
+        struct ox_pos back = {r.ml->ledgers[0]->where.id, 3};
+        world_op(&r.w, &op);
+        ox_cursor_reset(r.c, &op, back);
+        assert_int_equal(world_wait(&r.w, &op), OX_OK);
+        world_settle(&r.w);
+        assert_left(&r, 0, 0, 0);
+        rig_crash(&r, NEW);
+        assert_int_equal(ox_pos_cmp(r.c->mark_delete, back), 0);
+        rig_fini(&r);
+    }
+}
+
+// A terminated log has nothing that could follow, and a reader no position that is stored: neither is waited for, both are read to the end.
+// fault: E18
+static void test_follow_terminated_log_and_reader(void **state)
+{
+    (void)state;
+    static struct rig r;
+    struct ox_cursor_open open = {0};
+    rig_init(&r, 23);
+    world_fill(&r.w, r.ml, 0, 3);
+    int64_t id = r.ml->ledgers[0]->where.id;
+    world_close(&r.w, r.ml);
+    uint8_t node[] = {0x0a, 0x04, 0x08, (uint8_t)id, 0x20, 0,
+                      0x12, 0x04, 0x08, (uint8_t)id, 0x10, 0x02}; // terminated at entry 2
+    world_node_put(&r.w, NODE, node, sizeof node);
+    r.ml = world_open(&r.w, NAME);
+    world_op(&r.w, &open.op);
+    ox_cursor_open(r.ml, &open, "reader", false, OX_POS_EARLIEST, NULL);
+    assert_int_equal(world_wait(&r.w, &open.op), OX_OK);
+    rig_switch(&r, NEW);
+    world_settle(&r.w);
+    assert_left(&r, 0, 0, 0);
+    assert_true(r.ml->terminated);
+    assert_int_equal(r.ml->ledger_count, 1);
+    for (int i = 0; i < 3; i++) {
+        struct ox_cursor_read read = {.entries_max = 1, .bytes_max = 100};
+        world_op(&r.w, &read.op);
+        ox_cursor_read(open.cursor, &read);
+        assert_int_equal(world_wait(&r.w, &read.op), OX_OK);
+        assert_int_equal(read.entries[0].pos.entry, i);
+        ox_cursor_read_fini(&read);
+    }
+    rig_fini(&r);
+}
+
+// All that is open is in the new place; in both places lies what the node names, and nothing else once the orphans are swept.
+static void assert_nothing_left_over(struct rig *r)
+{
+    struct ox_op sweep;
+    size_t data[2] = {0};
+    world_sleep(&r->w, 30 * OX_SEC);
+    assert_left(r, 0, 0, 0);
+    world_op(&r->w, &sweep);
+    ox_ml_orphans_sweep(&r->w.factory, &sweep);
+    assert_int_equal(world_wait(&r->w, &sweep), OX_OK);
+    world_settle(&r->w);
+    for (size_t i = 0; i < r->ml->ledger_count; i++)
+        data[r->ml->ledgers[i]->where.place]++;
+    OX_LIST_EACH(&r->ml->cursors, link)
+        data[NEW] += CONTAINER_OF(link, struct ox_cursor, link)->cursor_ledger >= 0;
+    assert_int_equal(ox_sim_store_count(r->w.store), data[OLD]);
+    assert_int_equal(ox_sim_store_count(r->w.other_store), data[NEW]);
+}
+
 // A cursor, and a log, that end while they follow.
+// fault: E12
 static void test_follow_ends_with_its_log(void **state)
 {
     (void)state;
@@ -685,12 +772,14 @@ static void test_follow_ends_with_its_log(void **state)
         assert_int_equal(world_close(&r.w, r.ml), OX_OK);
         rig_open(&r);
         assert_true(ox_pos_cmp(r.c->mark_delete, r.ack_pos[r.ack_count - 1]) >= 0);
+        assert_nothing_left_over(&r);
         rig_fini(&r);
     }
 }
 
 // ---- what is not waited for -------------------------------------------------------------------------------------------------
 
+// fault: E18
 static void test_follow_does_not_wait_for_logs_that_take_nothing(void **state)
 {
     (void)state;
@@ -732,6 +821,7 @@ static void test_follow_paused_starts_nothing(void **state)
     rig_fini(&r);
 }
 
+// fault: B6
 static void test_follow_waits_for_the_metadata_session(void **state)
 {
     (void)state;
@@ -887,6 +977,8 @@ int main(void)
         cmocka_unit_test(test_follow_properties_changed_meanwhile_stay),
         cmocka_unit_test(test_follow_cursor_node_is_stamped),
         cmocka_unit_test(test_follow_ends_with_its_log),
+        cmocka_unit_test(test_follow_cursor_that_is_reset_meanwhile),
+        cmocka_unit_test(test_follow_terminated_log_and_reader),
         cmocka_unit_test(test_follow_does_not_wait_for_logs_that_take_nothing),
         cmocka_unit_test(test_follow_paused_starts_nothing),
         cmocka_unit_test(test_follow_waits_for_the_metadata_session),

@@ -74,7 +74,7 @@ struct ml_roll {
     bool next_broken;              // an append to the next ledger failed before that was recorded
     int tries;
     uint64_t not_before_ns; // no rollover by itself before
-    bool warned; // no next ledger could be made, and that was logged; until one can
+    bool warned;            // no next ledger could be made, and that was logged; until one can
 };
 
 // Drops ledgers that nobody needs.
@@ -231,6 +231,8 @@ void ml_discard(struct ox_ml_factory *f, struct ox_location where, const struct 
 void ml_discard_copy(struct ox_ml_factory *f, const struct ox_copy *copy, int64_t id, const struct ox_kv *owner);
 // Likewise all of them.
 void ml_discard_copies(struct ox_ml_factory *f, const struct ox_copies *copies, int64_t id, const struct ox_kv *owner);
+// True while such a delete is being tried or pauses before another try.
+bool ml_is_discarded(const struct ox_ml_factory *f, struct ox_location where);
 // How many deletes in a place, by its name, are being tried or pause before another try.
 size_t ml_discard_count(const struct ox_ml_factory *f, const char *place);
 // Forgets what waits for another try; the next start's sweep deletes it.

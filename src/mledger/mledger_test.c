@@ -64,6 +64,7 @@ static void test_mledger_appends_are_read_back_after_close_and_crash(void **stat
     world_fini(&w);
 }
 
+// fault: G10
 static void test_mledger_node_bytes_empty_ledgers(void **state) // history "empties"
 {
     (void)state;
@@ -113,6 +114,7 @@ static void test_mledger_node_bytes_empty_ledgers(void **state) // history "empt
     world_fini(&w);
 }
 
+// fault: G10
 static void test_mledger_node_bytes_rollover(void **state) // history "rollover"
 {
     (void)state;
@@ -227,6 +229,7 @@ static void test_mledger_lost_compare_and_set_fences_for_good(void **state)
     world_fini(&w);
 }
 
+// fault: B4 E19
 static void test_mledger_other_owner_fences_the_ledger(void **state)
 {
     (void)state;
@@ -346,6 +349,58 @@ static void test_mledger_last_ledger_gone_is_refused_unless_losses_are_skipped(v
     world_fini(&w);
 }
 
+// The last ledger was sealed with five entries (its log was opened on a full disk, say), and its place has only `left` of them by now: it stays on record, in its
+// place and in the log; what is missing is an error to whoever reads it.
+static void check_last_short(int64_t left)
+{
+    struct world w;
+    world_init(&w, 1);
+    struct ox_mledger *ml = world_open(&w, NAME);
+    world_cursor(&w, ml, "keep", OX_POS_EARLIEST);
+    world_fill(&w, ml, 0, 5);
+    int64_t id = current_id(ml);
+    assert_int_equal(world_close(&w, ml), OX_OK);
+    struct ox_buf node = world_node(&w, NODE, NULL);
+    struct ox_record *record = ox_record_new();
+    assert_int_equal(ox_record_decode(record, node), OX_OK);
+    ox_buf_unref(&node);
+    ox_record_seal(record, id, 5, 5, 1000);
+    node = ox_record_encode(record, true, "default");
+    world_node_put(&w, NODE, node.data, node.len);
+    ox_buf_unref(&node);
+    struct ox_kv custom = {0};
+    ox_kv_copy(&custom, &ox_sim_store_find(w.store, id)->custom);
+    assert_true(ox_sim_store_lose(w.store, id));
+    ox_sim_store_make(w.store, id, &custom, left);
+    ox_kv_fini(&custom);
+    world_crash(&w, NULL);
+    ml = world_open(&w, NAME);
+    assert_int_equal(ml->ledgers[0]->where.id, id);
+    assert_int_equal(ml->ledgers[0]->entries, 5);
+    assert_int_equal(w.factory.lost_ledgers.value, 1);
+    struct ox_ml_read read = {.from = {id, left}, .entries_max = 10, .bytes_max = 100};
+    world_op(&w, &read.op);
+    ox_mledger_read(ml, &read);
+    assert_int_equal(world_wait(&w, &read.op), OX_E_CORRUPT);
+    world_settle(&w);
+    assert_true(ox_sim_store_has(w.store, id));
+    node = world_node(&w, NODE, NULL);
+    assert_int_equal(ox_record_decode(record, node), OX_OK);
+    ox_buf_unref(&node);
+    assert_int_equal(ox_record_get(record, 0).entries, 5);
+    ox_record_free(record);
+    assert_int_equal(world_close(&w, ml), OX_OK);
+    world_fini(&w);
+}
+
+static void test_mledger_last_ledger_that_is_short_is_kept(void **state)
+{
+    (void)state;
+    check_last_short(3);
+    check_last_short(0);
+}
+
+// fault: B12
 static void test_mledger_storage_of_another_identity_is_never_used(void **state)
 {
     (void)state;
@@ -689,6 +744,7 @@ int main(void)
         cmocka_unit_test(test_mledger_failed_place_fails_waiting_appends_in_order_and_reads_go_on),
         cmocka_unit_test(test_mledger_unknown_outcome_of_writes_is_reread),
         cmocka_unit_test(test_mledger_last_ledger_gone_is_refused_unless_losses_are_skipped),
+        cmocka_unit_test(test_mledger_last_ledger_that_is_short_is_kept),
         cmocka_unit_test(test_mledger_storage_of_another_identity_is_never_used),
         cmocka_unit_test(test_mledger_logs_are_opened_side_by_side),
         cmocka_unit_test(test_mledger_corrupt_record_is_refused_and_left_alone),

@@ -21,5 +21,7 @@ enum ml_named {
 // Whether a log's (cursor false) or a cursor's node names a location. Only what is NOT_NAMED may be deleted.
 enum ml_named ml_node_names(const struct ox_ml_factory *f, struct ox_buf node, bool cursor, const char *place,
                             int64_t physical);
+// Whether a node has a ledger of this (logical or physical) id; *ret is where it says that one is (place UINT32_MAX: in none that is known here).
+bool ml_node_namesake(const struct ox_ml_factory *f, struct ox_buf node, bool cursor, int64_t id, struct ox_location *ret);
 
 #endif

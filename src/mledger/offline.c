@@ -3,36 +3,77 @@
 
 // ---- claims ----------------------------------------------------------------------------------------------------------
 
-static void claim_grant(struct ml_claim *c)
+// Claims on one log: those that are held (one, or several that share), and those that wait.
+struct ml_gate {
+    struct ox_ml_factory *factory;
+    char *log;
+    struct ox_map_node by_log; // in factory->claims
+    uint32_t holders;
+    bool shared;            // the holders share it
+    struct ox_list waiting; // of struct ml_claim, by op.link
+};
+
+static struct ml_gate *gate_of(struct ox_ml_factory *f, const char *log)
 {
-    ox_map_put_str(&c->factory->claims, &c->by_log, c->log);
+    struct ox_map_node *node = ox_map_find_str(&f->claims, log);
+    if (node)
+        return CONTAINER_OF(node, struct ml_gate, by_log);
+    struct ml_gate *g = ox_malloc(sizeof *g);
+    g->factory = f;
+    g->log = ox_strdup(log);
+    ox_list_init(&g->waiting);
+    ox_map_put_str(&f->claims, &g->by_log, g->log);
+    return g;
+}
+
+static bool gate_admits(const struct ml_gate *g, const struct ml_claim *c)
+{
+    return g->holders == 0 || (g->shared && c->shared);
+}
+
+static void gate_grant(struct ml_gate *g, struct ml_claim *c)
+{
+    g->holders++;
+    g->shared = c->shared;
     ox_op_finish(&c->op, OX_OK);
+}
+
+static void claim_ask(struct ox_ml_factory *f, struct ml_claim *c, const char *log, bool shared)
+{
+    ox_op_begin(&c->op);
+    c->shared = shared;
+    c->gate = gate_of(f, log);
+    if (ox_list_empty(&c->gate->waiting) && gate_admits(c->gate, c))
+        gate_grant(c->gate, c);
+    else
+        ox_list_push_back(&c->gate->waiting, &c->op.link);
 }
 
 void ml_claim(struct ox_ml_factory *f, struct ml_claim *c, const char *log)
 {
-    ox_op_begin(&c->op);
-    c->factory = f;
-    c->log = ox_strdup(log);
-    ox_list_init(&c->waiting);
-    struct ox_map_node *held = ox_map_find_str(&f->claims, log);
-    if (held)
-        ox_list_push_back(&CONTAINER_OF(held, struct ml_claim, by_log)->waiting, &c->op.link);
-    else
-        claim_grant(c);
+    claim_ask(f, c, log, false);
+}
+
+void ml_claim_shared(struct ox_ml_factory *f, struct ml_claim *c, const char *log)
+{
+    claim_ask(f, c, log, true);
 }
 
 void ml_claim_release(struct ml_claim *c)
 {
-    ox_map_remove(&c->factory->claims, &c->by_log);
-    struct ox_link *link = ox_list_pop_front(&c->waiting);
-    if (link) {
-        struct ml_claim *heir = CONTAINER_OF(link, struct ml_claim, op.link);
-        ox_list_splice(&heir->waiting, &c->waiting);
-        claim_grant(heir);
+    struct ml_gate *g = c->gate;
+    struct ox_link *link;
+    c->gate = NULL;
+    g->holders--;
+    while ((link = ox_list_first(&g->waiting)) && gate_admits(g, CONTAINER_OF(link, struct ml_claim, op.link))) {
+        ox_list_remove(&g->waiting, link);
+        gate_grant(g, CONTAINER_OF(link, struct ml_claim, op.link));
     }
-    ox_free(c->log);
-    c->log = NULL;
+    if (g->holders > 0)
+        return;
+    ox_map_remove(&g->factory->claims, &g->by_log);
+    ox_free(g->log);
+    ox_free(g);
 }
 
 bool ml_is_claimed(const struct ox_ml_factory *f, const char *log)

@@ -5,17 +5,18 @@
 
 #include "mledger/mledger_int.h"
 
-// The right to work on the nodes of one log from outside. Granted to one at a time, in the order of the calls; an opening of the log waits for its turn too.
+// The right to work on the nodes of one log from outside: alone, or beside others who share it (each with one cursor's node). Granted in the order of the
+// calls; an opening of the log waits for its turn too.
 struct ml_claim {
-    struct ox_op op;               // OK only: it is held
-    struct ox_ml_factory *factory; // private
-    char *log;                     // private: own copy
-    struct ox_map_node by_log;     // private: in factory->claims while it is held
-    struct ox_list waiting;        // private: claims on the same log, by their op.link
+    struct ox_op op;      // OK only: it is held
+    bool shared;          // private
+    struct ml_gate *gate; // private: of the log
 };
 // Asks for the claim on a log; op must be initialised. Give it back with ml_claim_release.
 void ml_claim(struct ox_ml_factory *f, struct ml_claim *c, const char *log);
-// Gives a held claim back; the next one gets it.
+// Likewise, beside others who share it.
+void ml_claim_shared(struct ox_ml_factory *f, struct ml_claim *c, const char *log);
+// Gives a held claim back; the next ones get it.
 void ml_claim_release(struct ml_claim *c);
 // True while somebody holds the claim on a log.
 bool ml_is_claimed(const struct ox_ml_factory *f, const char *log);

@@ -55,6 +55,19 @@ static void opening_drop_empty(struct ml_opening *o)
     o->last = NULL;
 }
 
+// It was sealed once, with more entries than its place has now: what is missing is not gone. The record stays, readers are told.
+static ox_step opening_last_short(struct ox_seq *s)
+{
+    struct ml_opening *o = opening_of(s);
+    struct ox_mledger *ml = o->ml;
+    ox_error(ml->factory->log, "mledger.open.last_short", "log=%s ledger=%lld place=%s recorded=%lld entries=%lld",
+             ml->name, (long long)o->last->where.id, ox_router_name(ml->factory->router, o->last->where.place),
+             (long long)o->last->entries, (long long)o->open.ledger->info.last_entry + 1);
+    ml_handle_keep(o->last, o->open.ledger);
+    ml->factory->lost_ledgers.value++;
+    return OX_GOTO(s, opening_extend);
+}
+
 static ox_step opening_recovered(struct ox_seq *s)
 {
     struct ml_opening *o = opening_of(s);
@@ -68,6 +81,8 @@ static ox_step opening_recovered(struct ox_seq *s)
     }
     OX_CRASHPOINT(s->loop, "open.after_recover");
     const struct ox_ledger_info *info = &o->open.ledger->info;
+    if (info->last_entry + 1 < o->last->entries)
+        return OX_GOTO(s, opening_last_short);
     o->last->entries = info->last_entry + 1;
     o->last->bytes = info->length;
     o->last->closed_ms = ox_wall_ms(s->loop);

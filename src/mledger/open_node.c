@@ -58,6 +58,11 @@ static ox_step opening_place_read(struct ox_seq *s)
     if (s->err != OX_OK && s->err != OX_E_NOT_FOUND)
         return opening_fail(s, s->err);
     const struct ox_place *place = ox_router_place(f->router, o->place);
+    if (!place) { // closed meanwhile
+        if (s->err == OX_OK)
+            ox_buf_unref(&o->get.value);
+        return OX_GOTO(s, opening_places);
+    }
     if (s->err == OX_E_NOT_FOUND)
         return opening_place_make(s, place);
     bool same =

@@ -2,6 +2,7 @@
 // or record and delete).
 #include <string.h>
 
+#include "mledger/deletes.h"
 #include "mledger/named.h"
 #include "mledger/offline.h"
 #include "mledger/places.h"
@@ -30,6 +31,8 @@ struct sweep {
     size_t at; // in list.items
     struct ox_meta_get get;
     struct ox_ledger_delete del;
+    struct ox_ledger_open namesake;
+    struct ox_ledger_open again;
     char *path;       // node of the log (or cursor) that `at` belongs to
     char *known_path; // node whose answer is `known`
     struct ox_buf known;
@@ -42,7 +45,10 @@ static ox_step sweep_page(struct ox_seq *s);
 static ox_step sweep_listed(struct ox_seq *s);
 static ox_step sweep_ledger(struct ox_seq *s);
 static ox_step sweep_topic_read(struct ox_seq *s);
+static ox_step sweep_intent_read(struct ox_seq *s);
+static ox_step sweep_kept(struct ox_seq *s);
 static ox_step sweep_cursor_read(struct ox_seq *s);
+static ox_step sweep_namesake(struct ox_seq *s);
 static ox_step sweep_delete(struct ox_seq *s);
 static ox_step sweep_deleted(struct ox_seq *s);
 
@@ -183,16 +189,16 @@ static ox_step sweep_page_over(struct ox_seq *s)
 }
 
 // What a ledger must carry to be looked at and to be deleted: this instance's name on a log's (or cursor's) ledger. A stranger's stays (rule 9).
-static void sweep_owner(const struct sweep *w, struct ox_kv *ret)
+static void sweep_owner(const struct sweep *w, const char *component, struct ox_kv *ret)
 {
-    ox_kv_set(ret, "component", "managed-ledger");
+    ox_kv_set(ret, "component", component);
     ox_kv_set(ret, "oxbow/instance", w->factory->instance);
 }
 
 static bool sweep_is_ours(const struct sweep *w, const struct ox_ledger_info *info)
 {
     struct ox_kv owner = {0};
-    sweep_owner(w, &owner);
+    sweep_owner(w, "managed-ledger", &owner);
     bool ours = ox_kv_contains(&info->custom, &owner) && ox_kv_find(&info->custom, "pulsar/managed-ledger");
     ox_kv_fini(&owner);
     return ours && info->id < sweep_below(w);
@@ -202,8 +208,7 @@ static bool sweep_is_ours(const struct sweep *w, const struct ox_ledger_info *in
 static bool sweep_is_canary(const struct sweep *w, const struct ox_ledger_info *info)
 {
     struct ox_kv canary = {0};
-    ox_kv_set(&canary, "component", "canary");
-    ox_kv_set(&canary, "oxbow/instance", w->factory->instance);
+    sweep_owner(w, "canary", &canary);
     bool is = ox_kv_contains(&info->custom, &canary);
     ox_kv_fini(&canary);
     return is && !w->late && info->id < sweep_below(w);
@@ -269,6 +274,82 @@ static bool sweep_is_named(const struct sweep *w, bool cursor)
     return ml_node_names(w->factory, w->known, cursor, place, w->list.items[w->at].id) != ML_NOT_NAMED;
 }
 
+// If the node says that the ledger of this id is elsewhere, that one must be there: where places were confused, this one may be the only one.
+static ox_step sweep_unnamed(struct ox_seq *s, bool cursor)
+{
+    struct sweep *w = sweep_of(s);
+    struct ox_location where;
+    if (!ml_node_namesake(w->factory, w->known, cursor, w->list.items[w->at].id, &where))
+        return OX_GOTO(s, sweep_delete);
+    ox_seq_bind(s, &w->namesake.op, "mledger.sweep.namesake");
+    ox_router_open(w->factory->router, &w->namesake, where, OX_OPEN_READ_ONLY, NULL);
+    return OX_WAIT(s, sweep_namesake);
+}
+
+static ox_step sweep_namesake(struct ox_seq *s)
+{
+    struct sweep *w = sweep_of(s);
+    if (s->err == OX_OK) {
+        ox_ledger_release(w->namesake.ledger);
+        return OX_GOTO(s, sweep_delete);
+    }
+    ox_error(w->factory->log, "mledger.sweep.contradiction", "ledger=%lld place=%s path=%s error=%s hint=" OX_LOG_Q,
+             (long long)w->list.items[w->at].id, ox_router_name(w->factory->router, w->place), w->path,
+             ox_err_name(s->err), "its node says that it is in another place, where it is not: kept");
+    w->factory->kept_orphans.value++;
+    return OX_GOTO(s, sweep_next);
+}
+
+static struct ox_location sweep_location(const struct sweep *w)
+{
+    int64_t id = w->list.items[w->at].id;
+    return (struct ox_location){w->place, id, id};
+}
+
+// The topic may have been deleted; what could not be deleted with it waits as an intent.
+static ox_step sweep_look_again(struct ox_seq *s)
+{
+    struct sweep *w = sweep_of(s);
+    struct ox_kv owner = {0};
+    ox_ml_owner(w->factory, ox_kv_find(&w->list.items[w->at].custom, "pulsar/managed-ledger"), NULL, &owner);
+    ox_seq_bind(s, &w->get.op, "mledger.sweep.intent");
+    ml_intent_get(w->factory, &w->get, ox_router_name(w->factory->router, w->place), sweep_location(w).physical, &owner);
+    ox_kv_fini(&owner);
+    return OX_WAIT(s, sweep_intent_read);
+}
+
+// Intents go after their ledgers: without one the ledger is gone since it was listed, or nobody deletes it.
+static ox_step sweep_intent_read(struct ox_seq *s)
+{
+    struct sweep *w = sweep_of(s);
+    if (s->err == OX_OK) {
+        ox_buf_unref(&w->get.value);
+        return OX_GOTO(s, sweep_next);
+    }
+    if (s->err != OX_E_NOT_FOUND)
+        return OX_FINISH(s, s->err);
+    ox_seq_bind(s, &w->again.op, "mledger.sweep.again");
+    ox_router_open(w->factory->router, &w->again, sweep_location(w), OX_OPEN_READ_ONLY, NULL);
+    return OX_WAIT(s, sweep_kept);
+}
+
+// Said only of a ledger that is still there and that nobody is deleting.
+static ox_step sweep_kept(struct ox_seq *s)
+{
+    struct sweep *w = sweep_of(s);
+    struct ox_location where = sweep_location(w);
+    if (s->err == OX_OK)
+        ox_ledger_release(w->again.ledger);
+    if (s->err == OX_E_SHUTDOWN)
+        return OX_FINISH(s, s->err);
+    if (s->err == OX_E_NO_LEDGER || ml_is_discarded(w->factory, where))
+        return OX_GOTO(s, sweep_next);
+    ox_warn(w->factory->log, "mledger.sweep.kept", "ledger=%lld path=%s hint=" OX_LOG_Q, (long long)where.id, w->path,
+            "its topic has no node: kept, since the metadata may be what was lost");
+    w->factory->kept_orphans.value++;
+    return OX_GOTO(s, sweep_next);
+}
+
 static ox_step sweep_topic_read(struct ox_seq *s)
 {
     struct sweep *w = sweep_of(s);
@@ -280,13 +361,9 @@ static ox_step sweep_topic_read(struct ox_seq *s)
     const char *cursor = ox_kv_find(&info->custom, "pulsar/cursor");
     if (cursor)
         return sweep_read_node(s, ox_asprintf("%s/%s", w->path, cursor), sweep_cursor_read, "sweep_cursor_read");
-    if (!w->topic_exists) {
-        ox_warn(w->factory->log, "mledger.sweep.kept", "ledger=%lld path=%s hint=" OX_LOG_Q, (long long)info->id,
-                w->path, "its topic has no node: kept, since the metadata may be what was lost");
-        w->factory->kept_orphans.value++;
-        return OX_GOTO(s, sweep_next);
-    }
-    return sweep_is_named(w, false) ? OX_GOTO(s, sweep_next) : OX_GOTO(s, sweep_delete);
+    if (!w->topic_exists)
+        return sweep_look_again(s);
+    return sweep_is_named(w, false) ? OX_GOTO(s, sweep_next) : sweep_unnamed(s, false);
 }
 
 static ox_step sweep_cursor_read(struct ox_seq *s)
@@ -295,9 +372,9 @@ static ox_step sweep_cursor_read(struct ox_seq *s)
     enum ox_err err = sweep_take_node(w, s->err);
     if (err != OX_OK)
         return OX_FINISH(s, err);
-    if (w->known_exists && sweep_is_named(w, true))
-        return OX_GOTO(s, sweep_next);
-    return OX_GOTO(s, sweep_delete);
+    if (!w->known_exists)
+        return OX_GOTO(s, sweep_delete);
+    return sweep_is_named(w, true) ? OX_GOTO(s, sweep_next) : sweep_unnamed(s, true);
 }
 
 static ox_step sweep_delete(struct ox_seq *s)
@@ -306,8 +383,7 @@ static ox_step sweep_delete(struct ox_seq *s)
     const struct ox_ledger_info *info = &w->list.items[w->at];
     struct ox_kv owner = {0};
     const char *log = ox_kv_find(&info->custom, "pulsar/managed-ledger");
-    ox_kv_set(&owner, "component", log ? "managed-ledger" : "canary");
-    ox_kv_set(&owner, "oxbow/instance", w->factory->instance);
+    sweep_owner(w, log ? "managed-ledger" : "canary", &owner);
     if (log)
         ox_kv_set(&owner, "pulsar/managed-ledger", log);
     ox_info(w->factory->log, "mledger.sweep.orphan", "ledger=%lld path=%s", (long long)info->id, log ? w->path : "canary");

@@ -166,6 +166,60 @@ static void test_orphans_without_metadata_nothing_is_deleted(void **state)
     world_fini(&w);
 }
 
+static void ledger_goes(struct world *w, bool write, const char *path, struct ox_meta_fault *fault)
+{
+    (void)fault;
+    if (!write && strcmp(path, "/managed-ledgers/public/default/persistent/no") == 0)
+        ox_sim_store_lose(w->store, 100);
+}
+
+// A topic that is deleted, with its ledgers, after they were listed: nobody is told of a ledger that isn't there.
+static void test_orphans_deleted_meanwhile_are_not_called_kept(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 1);
+    make(&w, 100, "i-1", "managed-ledger", "public/default/persistent/no", NULL);
+    make(&w, 101, "i-1", "managed-ledger", "public/default/persistent/lost", NULL);
+    w.on_meta = ledger_goes;
+    assert_int_equal(sweep(&w), OX_OK);
+    assert_false(ox_sim_store_has(w.store, 100));
+    assert_true(ox_sim_store_has(w.store, 101));
+    assert_int_equal(w.factory.kept_orphans.value, 1);
+    world_fini(&w);
+}
+
+// A topic that was deleted while the place of one of its ledgers was closed: that one waits to be deleted, it is not what is left of a lost topic.
+static void test_orphans_that_wait_to_be_deleted_are_not_called_kept(void **state)
+{
+    (void)state;
+    struct world w;
+    struct ox_op op;
+    world_init_two(&w, 1);
+    ox_router_activate(&w.router, 1);
+    struct ox_mledger *ml = world_open(&w, NAME);
+    int64_t id = ml->ledgers[0]->where.id;
+    world_fill(&w, ml, 0, 3);
+    assert_int_equal(world_close(&w, ml), OX_OK);
+    ox_router_activate(&w.router, 0);
+    assert_int_equal(world_close(&w, world_open(&w, NAME)), OX_OK); // that one is sealed, the next is made in the first place
+    world_other_close(&w);
+    ml = world_open(&w, NAME);
+    world_op(&w, &op);
+    ox_mledger_delete(ml, &op);
+    assert_int_equal(world_wait(&w, &op), OX_OK);
+    world_crash(&w, NULL);
+    world_other_open(&w);
+    assert_int_equal(sweep(&w), OX_OK);
+    assert_true(ox_sim_store_has(w.other_store, id));
+    assert_int_equal(w.factory.kept_orphans.value, 0);
+    world_op(&w, &op);
+    ox_ml_deletes_retry(&w.factory, &op, 1);
+    assert_int_equal(world_wait(&w, &op), OX_OK);
+    assert_false(ox_sim_store_has(w.other_store, id));
+    world_fini(&w);
+}
+
 static void test_orphans_crash_in_the_sweep(void **state)
 {
     (void)state;
@@ -226,6 +280,24 @@ static void test_orphans_are_told_apart_by_place_and_physical_id(void **state)
     ml = world_open(&w, NAME);
     assert_int_equal(ml->total_entries, 6);
     assert_int_equal(world_close(&w, ml), OX_OK);
+    world_fini(&w);
+}
+
+// A record that points to a place that does not have the ledger (somebody has confused two places) is no reason to delete the one that there is.
+static void test_orphans_a_ledger_that_is_missing_where_it_should_be_is_kept(void **state)
+{
+    (void)state;
+    struct world w;
+    int64_t ids[3];
+    world_init_two(&w, 1);
+    struct ox_mledger *ml = prepare(&w, ids);
+    world_crash(&w, ml);
+    assert_true(ox_sim_store_lose(w.store, ids[0]) && ox_sim_store_lose(w.store, ids[2]));
+    make_in(w.other_store, ids[0], "i-1", "managed-ledger", NAME, NULL, NULL);
+    make_in(w.other_store, ids[2], "i-1", "managed-ledger", NAME, "c%2F1", NULL);
+    assert_int_equal(sweep(&w), OX_OK);
+    assert_true(ox_sim_store_has(w.other_store, ids[0]) && ox_sim_store_has(w.other_store, ids[2]));
+    assert_int_equal(w.factory.kept_orphans.value, 2);
     world_fini(&w);
 }
 
@@ -331,8 +403,11 @@ int main(void)
         cmocka_unit_test(test_orphans_sweep_ends_when_it_is_told),
         cmocka_unit_test(test_orphans_unreadable_record_deletes_nothing),
         cmocka_unit_test(test_orphans_without_metadata_nothing_is_deleted),
+        cmocka_unit_test(test_orphans_deleted_meanwhile_are_not_called_kept),
+        cmocka_unit_test(test_orphans_that_wait_to_be_deleted_are_not_called_kept),
         cmocka_unit_test(test_orphans_crash_in_the_sweep),
         cmocka_unit_test(test_orphans_are_told_apart_by_place_and_physical_id),
+        cmocka_unit_test(test_orphans_a_ledger_that_is_missing_where_it_should_be_is_kept),
         cmocka_unit_test(test_orphans_physical_id_is_what_counts),
         cmocka_unit_test(test_orphans_of_a_closed_place_are_looked_at_when_it_opens),
         cmocka_unit_test(test_orphans_of_logs_at_work_are_left_alone),

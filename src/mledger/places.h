@@ -88,6 +88,18 @@ struct ox_ml_cursor_move {
 };
 void ox_ml_cursor_move(struct ox_ml_factory *f, struct ox_ml_cursor_move *m);
 
+// Whether a log's record names a data location, as primary or copy, when it is asked now: for somebody who could not read what he saw in a walk. A record that
+// can't be understood may name it. OK, and not named, if there is no such log any more. Errors: those of the metadata store.
+struct ox_ml_named {
+    struct ox_op op;
+    bool named;                    // result
+    const char *log;               // in, borrowed until done
+    struct ox_location where;      // in
+    struct ox_ml_factory *factory; // private
+    struct ox_meta_get get;        // private
+};
+void ox_ml_named(struct ox_ml_factory *f, struct ox_ml_named *n);
+
 // Makes `to` the primary location of a sealed ledger, by one compare-and-set; what was primary becomes a copy with this moment's time, and `to` stops being
 // one. The caller has seen that both hold the same entries. Reads in flight end where they began, later ones use `to`. digest (or NULL) is noted in the record.
 // Errors: NOT_FOUND (the log or ledger is gone), CONFLICT (its primary is not `from`, it is not sealed, or `to` is not closed or holds less), BUSY (the log is

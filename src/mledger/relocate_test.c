@@ -351,6 +351,7 @@ static void slow_answers(struct world *w, bool write, const char *path, struct o
 }
 
 // An opening that comes while the log's node is being edited waits for it, and is not fenced by it.
+// fault: E9
 static void test_relocate_of_a_closed_log_makes_its_opening_wait(void **state)
 {
     (void)state;
@@ -449,6 +450,7 @@ static void test_relocate_outcome_that_is_unknown_is_learned(void **state)
 }
 
 // Another writer changes the node behind each read: after the last of them it works.
+// fault: B5
 static void test_relocate_outlives_other_writers(void **state)
 {
     (void)state;
@@ -475,6 +477,7 @@ static void test_relocate_outlives_other_writers(void **state)
     rig_fini(&r);
 }
 
+// fault: B5
 static void test_relocate_gives_up_and_says_what_is_not_known(void **state)
 {
     (void)state;
@@ -567,6 +570,7 @@ static void crash_at(const char *point, bool loaded, bool drop)
     rig_fini(&r);
 }
 
+// fault: A4
 static void test_relocate_crash_leaves_every_entry_readable(void **state)
 {
     (void)state;
@@ -601,6 +605,7 @@ static void test_relocate_stamp_survives_the_life_of_the_log(void **state)
     rig_fini(&r);
 }
 
+// fault: E13
 static void test_relocate_trim_takes_the_copies_along(void **state)
 {
     (void)state;
@@ -912,6 +917,97 @@ static void test_relocate_random_moves_lose_nothing(void **state)
     assert_true(moved > 300 && dropped > 40 && crashes > 40 && trouble > 10); // it was not for nothing
 }
 
+// ---- out of an embedded store that was torn ------------------------------------------------------------------------------
+
+#define TORN_WHOLE 10 // entries that are acknowledged before the last ones are sent
+#define TORN_LATE 20  // and those in flight when the power goes
+
+static void torn_start(struct world *w, uint64_t seed)
+{
+    world_init_embedded(w, seed);
+    world_stop(w);
+    w->other_store = ox_sim_store_new(2);
+    w->settings.stamps = true;
+    w->settings.retention_ms = w->settings.retention_bytes = -1;
+    world_start(w);
+}
+
+// Entries in flight, a power cut in the middle of their writes, and a new process. Returns how many of them were acknowledged before.
+static size_t torn_cut(struct world *w, uint64_t after_ns)
+{
+    struct ox_ml_append *late[TORN_LATE];
+    size_t acknowledged = 0;
+    struct ox_mledger *ml = world_open(w, NAME);
+    world_fill(w, ml, 0, TORN_WHOLE);
+    for (int i = 0; i < TORN_LATE; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", TORN_WHOLE + i);
+        late[i] = world_append_start(w, ml, text);
+        world_sleep(w, OX_MS / 50);
+    }
+    world_sleep(w, after_ns);
+    for (int i = 0; i < TORN_LATE; i++)
+        acknowledged += !ox_op_pending(&late[i]->op) && late[i]->op.err == OX_OK;
+    world_power_cut(w);
+    world_close(w, ml);
+    world_settle(w);
+    world_stop(w);
+    ox_sim_node_restart(w->node);
+    world_start(w);
+    for (int i = 0; i < TORN_LATE; i++) {
+        world_wait(w, &late[i]->op);
+        ox_free(late[i]);
+    }
+    return acknowledged;
+}
+
+static void torn_move(struct world *w, struct ox_mledger *ml)
+{
+    struct ox_ml_relocate op = {.log = NAME, .ledger = ml->ledgers[0]->where.id, .from = ml->ledgers[0]->where, .digest = "d"};
+    op.to = world_copy(w, NAME, op.from, 1);
+    world_op(w, &op.op);
+    ox_ml_relocate(&w->factory, &op);
+    assert_int_equal(world_wait(w, &op.op), OX_OK);
+    assert_int_equal(ox_sim_store_find(w->other_store, op.to.physical)->last_entry + 1, ml->ledgers[0]->entries);
+    ox_tail_cache_drop_ledger(&w->factory.cache, op.to.id);
+}
+
+// Returns how many of the entries in flight are gone: those were never acknowledged.
+static size_t torn_store_moves(uint64_t seed, uint64_t after_ns)
+{
+    struct world w;
+    struct ox_str want = {0};
+    torn_start(&w, seed);
+    size_t acknowledged = torn_cut(&w, after_ns);
+    struct ox_mledger *ml = world_open(&w, NAME);
+    size_t there = (size_t)ml->ledgers[0]->entries;
+    assert_in_range(there, TORN_WHOLE + acknowledged, TORN_WHOLE + TORN_LATE);
+    for (size_t i = 0; i < there; i++)
+        ox_str_addf(&want, "%s%zu", i ? " " : "", i);
+    torn_move(&w, ml);
+    char *all = world_read_all(&w, ml, OX_POS_EARLIEST);
+    assert_string_equal(all, ox_str_get(&want));
+    assert_int_equal(ml->ledgers[0]->where.place, 1);
+    ox_free(all);
+    ox_str_fini(&want);
+    world_close(&w, ml);
+    world_fini(&w);
+    return TORN_WHOLE + TORN_LATE - there;
+}
+
+// fault: H5
+static void test_relocate_out_of_a_store_that_was_torn(void **state)
+{
+    (void)state;
+    size_t torn = 0, kept = 0;
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        size_t gone = torn_store_moves(seed, seed * OX_MS / 50);
+        torn += gone > 0;
+        kept += gone < TORN_LATE;
+    }
+    assert_true(torn > 0 && kept > 0); // both ends of a torn write were seen
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -934,6 +1030,7 @@ int main(void)
         cmocka_unit_test(test_relocate_deleted_log_takes_the_copies_along),
         cmocka_unit_test(test_relocate_leaves_copies_alone_that_it_does_not_understand),
         cmocka_unit_test(test_relocate_random_moves_lose_nothing),
+        cmocka_unit_test(test_relocate_out_of_a_store_that_was_torn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -360,6 +360,7 @@ static void test_roll_that_can_never_be_recorded_fails_the_log(void **state)
     rig_fini(&r);
 }
 
+// fault: B4 E19
 static void test_roll_by_another_owner_meanwhile_fences(void **state)
 {
     (void)state;
@@ -452,6 +453,7 @@ static void test_roll_full_ledger_waits_for_its_least_age(void **state)
 
 // ---- stamps (activation forced) ----------------------------------------------------------------------------------------
 
+// fault: E2 G5
 static void test_roll_stamp_and_unknown_fields_survive_a_close(void **state)
 {
     (void)state;

@@ -389,6 +389,7 @@ static ox_step stop_doors(struct ox_seq *s)
         ox_admin_close(b->admin);
     if (b->shard_made)
         ox_shard_fini(&b->shard);
+    waiting_fini(&b->waiting);
     if (b->mledgers_made)
         ox_ml_factory_fini(&b->mledgers);
     if (b->storage)

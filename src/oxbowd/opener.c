@@ -93,7 +93,7 @@ static enum ox_lane opener_lane(struct opener *o)
 }
 
 static void opener_open(struct ox_place_opener *opener, struct ox_op *op, const char *name, const char *uri,
-                        struct ox_place **ret)
+                        bool existing, struct ox_place **ret)
 {
     struct opener *o = opener_of(opener);
     const char *dir = opener_dir(uri);
@@ -106,6 +106,7 @@ static void opener_open(struct ox_place_opener *opener, struct ox_op *op, const 
     ox_store_config_init(&config, dir);
     settings_store(o->config, &config);
     config.name = name;
+    config.existing = existing;
     config.metrics = o->metrics;
     config.journal_lane = opener_lane(o);
     if (o->segment_bytes)

@@ -1,36 +1,156 @@
-// waiting.c - one place after another, one at a time: what waits to be deleted in it.
+// waiting.c - one place after another, one at a time: what waits to be deleted in it, and the sweep that it has missed.
 #include "oxbowd/waiting.h"
 
 #define WAITING_ROUND_NS (5 * OX_SEC) // between two rounds over all places
 
-static void waiting_done(struct ox_op *op)
+static ox_step waiting_place(struct ox_seq *s);
+static ox_step waiting_retried(struct ox_seq *s);
+static ox_step waiting_swept(struct ox_seq *s);
+static ox_step waiting_count(struct ox_seq *s);
+static ox_step waiting_counted(struct ox_seq *s);
+
+static struct waiting *waiting_of(struct ox_seq *s)
 {
-    struct waiting *w = CONTAINER_OF(op, struct waiting, op);
+    return CONTAINER_OF(s, struct waiting, seq);
+}
+
+// The place as it is open now, or NULL.
+static const struct ox_place *waiting_open(const struct waiting *w)
+{
+    return ox_router_place(w->factory->router, w->place);
+}
+
+// Places are registered while the broker runs; their indexes stay.
+static void waiting_grow(struct waiting *w)
+{
+    const struct ox_router *router = w->factory->router;
+    if (w->place_count >= router->count)
+        return;
+    w->places = ox_realloc(w->places, router->count, sizeof *w->places);
+    for (; w->place_count < router->count; w->place_count++)
+        w->places[w->place_count] = ox_malloc(sizeof *w->places[0]);
+}
+
+static void waiting_show(struct waiting *w, int64_t pending)
+{
+    struct waiting_place *p = w->places[w->place];
+    OX_CLEANUP(ox_free_ptr)
+    char *labels = ox_asprintf("cluster=\"%s\"", ox_router_name(w->factory->router, w->place));
+    if (!p->shown)
+        ox_metric_init(&p->pending, w->factory->metrics, OX_METRIC_GAUGE, "bookie_cluster_pending_deletes",
+                       "Deletes that wait for their place, as last counted", labels);
+    p->shown = true;
+    p->pending.value = pending;
+}
+
+static void waiting_hide(struct waiting_place *p)
+{
+    if (p->shown)
+        ox_metric_fini(&p->pending);
+    p->shown = false;
+}
+
+// Taken out of the registry: nothing was left in it, and its name may be another one's by now.
+static bool waiting_is_forgotten(const struct waiting *w)
+{
+    const struct ox_router *router = w->factory->router;
+    uint32_t index;
+    return ox_router_find(router, ox_router_name(router, w->place), &index) != OX_OK || index != w->place;
+}
+
+static ox_step waiting_next(struct ox_seq *s)
+{
+    waiting_of(s)->place++;
+    return OX_GOTO(s, waiting_place);
+}
+
+static ox_step waiting_place(struct ox_seq *s)
+{
+    struct waiting *w = waiting_of(s);
+    if (w->over || w->factory->router->count < 2 || w->place >= w->place_count)
+        return OX_FINISH(s, OX_OK);
+    if (waiting_is_forgotten(w)) {
+        waiting_hide(w->places[w->place]);
+        return waiting_next(s);
+    }
+    if (!waiting_open(w)) {
+        w->places[w->place]->swept = NULL;
+        return OX_GOTO(s, waiting_count);
+    }
+    ox_seq_bind(s, &w->op, "oxbowd.waiting.deletes");
+    ox_ml_deletes_retry(w->factory, &w->op, w->place);
+    return OX_WAIT(s, waiting_retried);
+}
+
+// The sweep comes after the deletes: what they take away need not be looked at.
+static ox_step waiting_retried(struct ox_seq *s)
+{
+    struct waiting *w = waiting_of(s);
+    const struct ox_place *open = waiting_open(w);
+    if (s->err != OX_OK || w->over || !open || open == w->places[w->place]->swept)
+        return OX_GOTO(s, waiting_count);
+    ox_seq_bind(s, &w->op, "oxbowd.waiting.sweep");
+    ox_ml_orphans_sweep_place(w->factory, &w->op, w->place);
+    w->places[w->place]->swept = open; // unless it fails, or the place is closed meanwhile
+    return OX_WAIT(s, waiting_swept);
+}
+
+static ox_step waiting_swept(struct ox_seq *s)
+{
+    struct waiting *w = waiting_of(s);
+    struct waiting_place *p = w->places[w->place];
+    if (s->err != OX_OK || waiting_open(w) != p->swept)
+        p->swept = NULL; // once more in the next round
+    else
+        ox_info(w->factory->log, "oxbowd.waiting.swept", "place=%s", ox_router_name(w->factory->router, w->place));
+    return OX_GOTO(s, waiting_count);
+}
+
+// Of closed ones too.
+static ox_step waiting_count(struct ox_seq *s)
+{
+    struct waiting *w = waiting_of(s);
+    if (w->over)
+        return OX_FINISH(s, OX_OK);
+    w->count = (struct ox_ml_deletes_count){.place = ox_router_name(w->factory->router, w->place)};
+    ox_seq_bind(s, &w->count.op, "oxbowd.waiting.count");
+    ox_ml_deletes_count(w->factory, &w->count);
+    return OX_WAIT(s, waiting_counted);
+}
+
+static ox_step waiting_counted(struct ox_seq *s)
+{
+    struct waiting *w = waiting_of(s);
+    if (s->err == OX_OK)
+        waiting_show(w, (int64_t)w->count.count);
+    return waiting_next(s);
+}
+
+static void waiting_round_over(struct ox_seq *s, enum ox_err err)
+{
+    struct waiting *w = waiting_of(s);
+    (void)err;
     if (w->over)
         w->over(w);
     else
-        ox_timer_start(&w->timer, 0);
+        ox_timer_start(&w->timer, WAITING_ROUND_NS);
 }
 
-static void waiting_next(struct ox_timer *t)
+static void waiting_round(struct ox_timer *t)
 {
     struct waiting *w = CONTAINER_OF(t, struct waiting, timer);
-    const struct ox_router *router = w->factory->router;
-    while (w->place < router->count && !ox_router_place(router, w->place))
-        w->place++;
-    if (router->count < 2 || w->place >= router->count) {
-        w->place = 0;
-        ox_timer_start(t, WAITING_ROUND_NS);
-        return;
-    }
-    ox_op_init(&w->op, w->factory->loop, waiting_done, "oxbowd.waiting");
-    ox_ml_deletes_retry(w->factory, &w->op, w->place++);
+    waiting_grow(w);
+    w->place = 0;
+    ox_seq_start(&w->seq, t->loop, "oxbowd.waiting", waiting_place, waiting_round_over);
 }
 
 void waiting_start(struct waiting *w, struct ox_ml_factory *f)
 {
     w->factory = f;
-    ox_timer_init(&w->timer, f->loop, waiting_next);
+    waiting_grow(w);
+    for (w->place = 0; w->place < w->place_count; w->place++)
+        w->places[w->place]->swept = waiting_open(w);
+    ox_timer_init(&w->timer, f->loop, waiting_round);
     ox_timer_start(&w->timer, 0);
 }
 
@@ -38,5 +158,14 @@ bool waiting_stop(struct waiting *w, void (*over)(struct waiting *w))
 {
     ox_timer_stop(&w->timer);
     w->over = over;
-    return !ox_op_pending(&w->op);
+    return !w->seq.active;
+}
+
+void waiting_fini(struct waiting *w)
+{
+    for (uint32_t i = 0; i < w->place_count; i++) {
+        waiting_hide(w->places[i]);
+        ox_free(w->places[i]);
+    }
+    ox_free(w->places);
 }

@@ -103,6 +103,7 @@ class MovingStory(Story):
         self.operator.move_data("default")
         self.end(self.work(10))
 
+    # fault: E11
     def loses_the_second(self):
         """What is deleted while one that holds copies of it cannot be reached is deleted there later."""
         self.deleted = True

@@ -456,6 +456,7 @@ def test_messages_that_fit_no_segment_are_refused_at_the_start(new_broker):
     assert status == 2 and all(word in sentence(text) for word in ("maxMessageSize", "storeSegmentSizeMB")), text
 
 
+# fault: H4
 def test_data_folder_in_use(broker):
     status, text = run(broker, "brokerServicePort=0", "webServicePort=0")
     assert status == 1 and "another oxbowd runs on this directory" in sentence(text) and str(broker.data) in sentence(text)

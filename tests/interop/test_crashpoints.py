@@ -79,6 +79,7 @@ def move_and_die(broker, point):
 
 
 @pytest.mark.parametrize("point", MOVING_SHORT)
+# fault: A1 H2
 def test_a_move_goes_on_after(new_broker, point):
     assert move_and_die(new_broker, point), f"{point} was not reached"
 

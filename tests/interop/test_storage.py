@@ -149,6 +149,7 @@ def release(broker, name):
     wait_for(lambda: safe(broker, name)["safe"], f"{name} is safe to release: {safe(broker, name)}", 30)
 
 
+# fault: H1
 def test_old_directory_can_be_deleted_in_the_end(moving):
     broker, topics = moving, ("a", "b", "c")
     client = new_client(broker)
@@ -197,6 +198,7 @@ def test_old_directory_can_be_deleted_in_the_end(moving):
     client.close()
 
 
+# fault: F6 H3
 def test_rollback_and_back_again_lose_nothing(moving):
     broker = moving
     register(broker, "big")
@@ -236,6 +238,7 @@ def test_registered_alone_changes_nothing(moving):
     client.close()
 
 
+# fault: H2
 def test_killed_in_the_middle_goes_on(moving):
     broker = moving
     sent = fill(broker, count=400, size=10000)
@@ -306,6 +309,7 @@ def test_waiting_draws_bars_on_a_terminal(slow):
     assert all(len(line) < 80 for line in re.sub(r"\033\[\d*[AK]", "", text).replace("\r", "").split("\n") if line[:1].isupper()), text
 
 
+# fault: F13
 def test_pause_resume_and_abort(slow):
     broker = slow
     run(broker, "move-data", "big")
@@ -321,6 +325,7 @@ def test_pause_resume_and_abort(slow):
     client.close()
 
 
+# fault: F4
 def test_an_unfinished_switch_stands_in_the_way(slow):
     broker = slow
     run(broker, "move-data", "big")
@@ -337,6 +342,7 @@ def test_an_unfinished_switch_stands_in_the_way(slow):
     client.close()
 
 
+# fault: F1
 def test_two_switches_at_once_have_one_winner(moving):
     broker = moving
     fill(broker)
@@ -358,6 +364,7 @@ def test_two_switches_at_once_have_one_winner(moving):
     run(broker, "watch")
 
 
+# fault: F12
 def test_read_modes(moving):
     broker = moving
     fill(broker)
@@ -387,6 +394,7 @@ ODD = ("a b", "ä", "x" * 65, "a/b", ".", "..", "a\nb", "%", "default\t", "a:b")
 
 
 @pytest.mark.parametrize("names", [RESERVED, ODD], ids=["reserved", "odd"])
+# fault: F11
 def test_names_that_cannot_be(moving, names):
     for name in names:
         answer = moving.rest("POST", f"{BASE}/{urllib.parse.quote(name, safe='')}", json.dumps({"metadataServiceUri": uri(moving, "x")}))
@@ -395,6 +403,7 @@ def test_names_that_cannot_be(moving, names):
     assert not (moving.folder / "x").exists()
 
 
+# fault: B11
 def test_same_place_in_other_words(moving):
     broker, real = moving, moving.folder / "big"
     register(broker, "big")
@@ -412,6 +421,7 @@ def test_same_place_in_other_words(moving):
 
 
 @pytest.mark.parametrize("bad", ["", "embedded:", "embedded:relative/path", "/just/a/path", "ftp://host/x", "embedded", "zk+odd://h:1/x"])
+# fault: F11
 def test_uris_that_are_not_understood(moving, bad):
     answer = post(moving, "x", metadataServiceUri=bad)
     assert answer.status == 400 and answer.reason(), answer.text
@@ -426,6 +436,7 @@ def test_storage_that_cannot_be_reached(moving):
     assert moving.rest("GET", "brokers/health").status == 200
 
 
+# fault: H3
 def test_storage_without_room(moving, small_disk):  # noqa: F811
     with open(small_disk / "ballast", "wb", buffering=0) as ballast, pytest.raises(OSError):
         while True:
@@ -477,6 +488,7 @@ def test_id_conflicts_are_counted_once_on_the_page(moving):
     ("cleanup", '{"maxDeletions": 1.5}', "maxDeletions"), ("abort", '{"metadataServiceUri": "embedded:/x"}', "metadataServiceUri"),
     ("internal/promote-cursor", '{"topic": "t", "cursorName": "s", "targetClusterName": "default"}', "expectedCursorsLedgerId"),
 ])
+# fault: F11
 def test_bodies_are_checked(shared_broker, path, body, says):
     answer = shared_broker.rest("POST", f"{BASE}/{path}", body)
     assert answer.status == 400 and says in answer.reason(), answer.text
@@ -484,6 +496,7 @@ def test_bodies_are_checked(shared_broker, path, body, says):
 
 @pytest.mark.parametrize("method, path", [("GET", "nobody"), ("DELETE", "nobody"), ("GET", "precheck/nobody"), ("GET", "plan?target=nobody"),
                                           ("GET", "verify/nobody"), ("GET", "safe-to-release/nobody"), ("POST", "close-client/nobody")])
+# fault: F10
 def test_unknown_names_are_404(shared_broker, method, path):
     answer = shared_broker.rest(method, f"{BASE}/{path}")
     assert answer.status == 404 and "nobody" in answer.reason(), answer.text
@@ -495,6 +508,7 @@ def test_switch_to_an_unknown_one_is_404(shared_broker):
     assert "nobody" in run(shared_broker, "switch", "nobody", status=1)
 
 
+# fault: F3
 def test_switch_to_the_active_one_changes_nothing(moving):
     before = asked(moving, "status")
     answer = post(moving, "switch", target="default")
@@ -508,6 +522,7 @@ def test_switch_to_the_active_one_changes_nothing(moving):
     assert asked(moving, "status")["epoch"] == epoch
 
 
+# fault: F10 F15
 def test_what_is_needed_cannot_be_unregistered(moving):
     broker = moving
     fill(broker)
@@ -535,6 +550,7 @@ def test_move_data_wants_the_active_one(moving):
 
 # ---- damage ----------------------------------------------------------------------------------------------------------
 
+# fault: D4
 def test_corrupt_entry_stays_where_it_is_and_all_else_moves(moving):
     broker = moving
     client = new_client(broker)
@@ -566,6 +582,7 @@ def test_corrupt_entry_stays_where_it_is_and_all_else_moves(moving):
     client.close()
 
 
+# fault: B12
 def test_exchanged_directory_is_noticed(moving):
     """Another storage stands where one was registered: nothing is read from it or written to it, and nothing is taken for gone."""
     broker = moving
@@ -616,6 +633,31 @@ def test_start_without_the_active_directory_is_refused(moving):
     client.close()
 
 
+# fault: E10
+def test_topic_in_two_places_is_deleted_without_having_been_loaded(moving):
+    """Its ledgers go from both places, and nothing of anybody else goes with them."""
+    broker = moving
+    fill(broker, "gone")
+    stays = fill(broker, "stays")
+    register(broker, "big")
+    run(broker, "switch", "big", "--wait")
+    client = new_client(broker)
+    send_numbers(client, "gone", 200)
+    client.close()
+    assert place(broker, "default")["dataLedgers"] >= 12 and place(broker, "big")["dataLedgers"] >= 4
+    broker.restart("kill")
+    assert broker.rest("DELETE", topic_path("gone") + "?force=true").status == 204
+    client = new_client(broker)
+    assert all_of(client, "stays") == stays
+    wait_for(lambda: not any(place(broker, name)["pendingDeletes"] for name in ("default", "big")), "the deletes", 20)
+    run(broker, "move-data", "big", "--wait")
+    release(broker, "default")  # nothing that nobody names has been left there
+    assert all_of(client, "stays") == stays
+    assert client.get_topic_partitions("gone") == ["persistent://public/default/gone"] and all_of(client, "gone") == []
+    client.close()
+
+
+# fault: E12
 def test_topics_go_on_over_a_switch(moving):
     """Subscriptions keep their place, and a topic can be unloaded and deleted, whichever bookie cluster holds it."""
     broker = moving

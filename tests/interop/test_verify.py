@@ -155,6 +155,7 @@ def die_in_a_move(broker, what):
 
 
 @pytest.mark.parametrize("point", DEATHS)
+# fault: E3 H2
 def test_nothing_is_lost_by_a_kill_in_a_move(new_broker, point):
     new_broker.start("storeSegmentSizeMB=64", crash_point=point)
     Runner(new_broker)("--topics", "10", seconds=6, during=die_in_a_move(new_broker, switch_and_move_data))

@@ -257,6 +257,7 @@ static bool audit_resolve_one(struct audit *a, const struct audit_ref *ref, stru
     return true;
 }
 
+// fault: E9 E13
 bool audit_resolve(struct audit *a, struct ox_str *problem)
 {
     for (size_t i = 0; i < a->ref_count; i++)

@@ -8,7 +8,7 @@ import re
 import sys
 
 POINT = re.compile(r'OX_CRASHPOINT\s*\([^";]*?,\s*"([^"]+)"\s*\)')
-MOVES = ("follow.", "cursor_move.", "deletes.", "relocate.")
+MOVES = ("cleanup.", "follow.", "cursor_move.", "deletes.", "relocate.")
 
 
 def main():

@@ -173,6 +173,7 @@ static void world_start(struct world *w)
     b->fs = ox_sim_fs(w->broker_node);
     b->net = ox_sim_net(w->broker_node);
     life->meta = ox_meta_memory_new(b->loop, w->tree, &w->meta_faults);
+    life->session = life->meta->session_id;
     b->take_meta = life->meta;
     b->table = (struct ox_table_source){world_table_open, w};
     b->segment_bytes = WORLD_SEGMENT_BYTES;
@@ -273,10 +274,9 @@ static void world_take_down(struct world *w)
 {
     struct incarnation *life = w->now;
     w->now = NULL;
-    if (!life->ended) {
-        ox_meta_memory_expire(w->tree, life->meta->session_id);
+    ox_meta_memory_expire(w->tree, life->session); // also of one that died in its clean end, before it said goodbye
+    if (!life->ended)
         ox_meta_memory_crash(life->meta);
-    }
     if (!life->stopping && !life->ended)
         oxbowd_stop(&life->broker);
     ox_list_push_back(&w->graves, &life->link);

@@ -34,6 +34,7 @@ struct incarnation {
     struct world *world;
     struct oxbowd broker;
     struct ox_meta *meta;
+    uint64_t session; // of the metadata store
     bool stopping, ended;
     struct ox_link link; // in world->graves once it has crashed
 };

@@ -23,6 +23,7 @@ LIBRARIES = {
 PORTS = ("pthread.h", "threads.h", "sys/socket.h", "netinet/", "arpa/", "netdb.h", "poll.h", "sys/epoll.h", "sys/random.h",
          "sys/mman.h", "sys/file.h", "sys/timerfd.h", "semaphore.h")
 PORT_FOLDERS = {"io/posix", "bench"}  # the load generator: its timer is finer than the loop's
+MEMORY = {("io/direct.c", "sys/mman.h")}  # madvise on the program's own memory: nothing comes in from outside
 HTTP = {("admin/server.c", "arpa/inet.h"), ("admin/server.c", "netinet/in.h")}  # libmicrohttpd takes a socket address
 
 
@@ -45,7 +46,7 @@ def check_edge(path, module, included, table):
 def check_library(path, module, included):
     if included == "cmocka.h":
         return None if tree.is_test(path) else "<cmocka.h> outside a test"
-    if included.startswith(PORTS) and module not in PORT_FOLDERS and (str(path), included) not in HTTP and not tree.is_test(path):
+    if included.startswith(PORTS) and module not in PORT_FOLDERS and (str(path), included) not in HTTP | MEMORY and not tree.is_test(path):
         return f"<{included}> belongs to the ports' bodies ({', '.join(sorted(PORT_FOLDERS))})"
     for prefix, folders in LIBRARIES.items():
         if included.startswith(prefix) and module not in folders:

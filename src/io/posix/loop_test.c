@@ -1,10 +1,13 @@
 // loop_test.c - the real loop: timers, jobs, signals, crash points, watched descriptors.
 #include "io/posix/rig_test.h"
 
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 struct tick {
@@ -103,6 +106,117 @@ static void test_posix_jobs_run_in_their_lanes(void **state)
     ox_posix_loop_free(loop);
 }
 
+#define MEETING_LIMIT_S 10 // a lane that is held up so long has failed
+
+// Jobs of several lanes that go on only when all of them are there.
+struct meeting {
+    pthread_mutex_t mutex;
+    pthread_cond_t all;
+    int wanted, arrived, left;
+};
+
+struct guest {
+    struct ox_job job;
+    struct meeting *meeting;
+    bool met;
+};
+
+static void guest_run(struct ox_job *job)
+{
+    struct guest *g = CONTAINER_OF(job, struct guest, job);
+    struct meeting *m = g->meeting;
+    struct timespec until;
+    int err = 0;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += MEETING_LIMIT_S;
+    pthread_mutex_lock(&m->mutex);
+    if (++m->arrived == m->wanted)
+        pthread_cond_broadcast(&m->all);
+    while (m->arrived < m->wanted && err == 0)
+        err = pthread_cond_timedwait(&m->all, &m->mutex, &until);
+    g->met = m->arrived >= m->wanted;
+    pthread_mutex_unlock(&m->mutex);
+}
+
+static void guest_done(struct ox_op *op)
+{
+    struct guest *g = CONTAINER_OF(op, struct guest, job.op);
+    if (--g->meeting->left == 0)
+        ox_posix_stop(op->loop);
+}
+
+static void guest_invite(struct guest *g, struct meeting *m, struct ox_loop *loop, enum ox_lane lane)
+{
+    *g = (struct guest){.job = {.run = guest_run, .lane = lane}, .meeting = m};
+    m->wanted++;
+    m->left++;
+    ox_op_init(&g->job.op, loop, guest_done, "guest");
+    ox_job_submit(loop, &g->job);
+}
+
+// A job that blocks in its lane does not hold up another lane: here each waits for all others. The mutex keeps them out until all
+// have been invited.
+static void test_posix_lanes_run_side_by_side(void **state)
+{
+    (void)state;
+    static const enum ox_lane lanes[] = {OX_LANE_JOURNAL, OX_LANE_JOURNAL_2, OX_LANE_JOURNAL_3, OX_LANE_JOURNAL_4,
+                                         OX_LANE_META,    OX_LANE_POOL,      OX_LANE_POOL};
+    struct ox_loop *loop = ox_posix_loop_new(NULL);
+    struct meeting m = {.mutex = PTHREAD_MUTEX_INITIALIZER, .all = PTHREAD_COND_INITIALIZER};
+    struct guest guests[OX_COUNT(lanes)];
+    pthread_mutex_lock(&m.mutex);
+    for (size_t i = 0; i < OX_COUNT(lanes); i++)
+        guest_invite(&guests[i], &m, loop, lanes[i]);
+    pthread_mutex_unlock(&m.mutex);
+    rig_run(loop);
+    for (size_t i = 0; i < OX_COUNT(lanes); i++)
+        assert_true(guests[i].met);
+    ox_posix_loop_free(loop);
+}
+
+struct passage {
+    struct ox_job job;
+    atomic_int *inside; // of one lane
+    int *left;
+    bool alone;
+};
+
+static void passage_run(struct ox_job *job)
+{
+    struct passage *p = CONTAINER_OF(job, struct passage, job);
+    p->alone = atomic_fetch_add(p->inside, 1) == 0;
+    usleep(200);
+    p->alone &= atomic_fetch_sub(p->inside, 1) == 1;
+}
+
+static void passage_done(struct ox_op *op)
+{
+    if (--*CONTAINER_OF(op, struct passage, job.op)->left == 0)
+        ox_posix_stop(op->loop);
+}
+
+// The further journal lanes are one thread each, like the first.
+static void test_posix_journal_lanes_run_one_job_at_a_time(void **state)
+{
+    (void)state;
+    static const enum ox_lane lanes[] = {OX_LANE_JOURNAL, OX_LANE_JOURNAL_2, OX_LANE_JOURNAL_3, OX_LANE_JOURNAL_4};
+    struct ox_loop *loop = ox_posix_loop_new(NULL);
+    struct passage passages[200];
+    atomic_int inside[OX_COUNT(lanes)] = {0};
+    int left = 200;
+    for (int i = 0; i < 200; i++) {
+        size_t lane = (size_t)i % OX_COUNT(lanes);
+        passages[i] =
+            (struct passage){.job = {.run = passage_run, .lane = lanes[lane]}, .inside = &inside[lane], .left = &left};
+        ox_op_init(&passages[i].job.op, loop, passage_done, "passage");
+        ox_job_submit(loop, &passages[i].job);
+    }
+    rig_run(loop);
+    for (int i = 0; i < 200; i++)
+        assert_true(passages[i].alone);
+    ox_posix_loop_free(loop);
+}
+
 static void on_signal(void *ctx, int signo)
 {
     struct ox_loop *loop = ctx;
@@ -195,6 +309,8 @@ int main(void)
         cmocka_unit_test(test_posix_timer_never_fires_early),
         cmocka_unit_test(test_posix_timer_due_before_the_poll_ends_it),
         cmocka_unit_test(test_posix_jobs_run_in_their_lanes),
+        cmocka_unit_test(test_posix_lanes_run_side_by_side),
+        cmocka_unit_test(test_posix_journal_lanes_run_one_job_at_a_time),
         cmocka_unit_test(test_posix_sigterm_reaches_the_callback),
         cmocka_unit_test(test_posix_crash_point_ends_the_process_at_its_nth_pass),
         cmocka_unit_test(test_posix_watch_follows_a_descriptor),

@@ -27,6 +27,25 @@ static struct sledger *sledger_new(struct store *s, int64_t id)
     return sl;
 }
 
+static void sledger_unmap(struct sledger *sl)
+{
+    if (sl->mapped)
+        ox_map_remove(&sl->store->ledgers, &sl->node);
+    sl->mapped = false;
+}
+
+// A delete may have been recorded since the row was looked up: what is read of such a ledger would be taken for damage.
+static void sledger_look_again(struct sledger *sl)
+{
+    struct ox_table_row row = {.id = sl->id};
+    bool found;
+    if (rows_overlay(sl->store, sl->id, &row, &found) == ROWS_DELETED) {
+        sl->deleted = true;
+        sledger_unmap(sl);
+    }
+    ox_table_row_fini(&row);
+}
+
 struct sledger *sledger_get(struct store *s, struct ox_table_row *take_row)
 {
     struct sledger *sl = sledger_find(s, take_row->id);
@@ -41,14 +60,8 @@ struct sledger *sledger_get(struct store *s, struct ox_table_row *take_row)
     sl->length = sl->encoded_length = take_row->length;
     sl->custom = take_row->custom;
     take_row->custom = (struct ox_kv){0};
+    sledger_look_again(sl);
     return sl;
-}
-
-static void sledger_unmap(struct sledger *sl)
-{
-    if (sl->mapped)
-        ox_map_remove(&sl->store->ledgers, &sl->node);
-    sl->mapped = false;
 }
 
 void sledger_unref(struct sledger *sl)

@@ -49,6 +49,8 @@ struct store_opening {
     bool waits;
 };
 
+static ox_step open_look(struct ox_seq *q);
+static ox_step open_looked(struct ox_seq *q);
 static ox_step open_mkdir(struct ox_seq *q);
 static ox_step open_sync_parent(struct ox_seq *q);
 static ox_step open_lock(struct ox_seq *q);
@@ -75,6 +77,8 @@ static struct store_opening *opening_of(struct ox_seq *q)
     return CONTAINER_OF(q, struct store_opening, seq);
 }
 
+static bool open_name_number(const char *name, const char *prefix, uint64_t *ret);
+
 // The first segment takes the copy already, though zeros are still being written behind it.
 static bool open_has_room(const struct store_opening *o)
 {
@@ -91,6 +95,30 @@ void recover_woken(struct store *s)
         return;
     o->waits = false;
     ox_seq_resume(&o->seq, s->loop->dead ? OX_E_SHUTDOWN : s->next ? OX_OK : OX_E_NO_SPACE);
+}
+
+static ox_step open_look(struct ox_seq *q)
+{
+    struct store_opening *o = opening_of(q);
+    if (!o->store->cfg.existing)
+        return OX_GOTO(q, open_mkdir);
+    ox_seq_bind(q, &o->op, "look into directory");
+    ox_fs_list(o->store->fs, &o->op, o->store->dir, &o->list);
+    return OX_WAIT(q, open_looked);
+}
+
+// A store has segments from its first moment on: where none are, its disk is not mounted, or it was emptied.
+static ox_step open_looked(struct ox_seq *q)
+{
+    struct store_opening *o = opening_of(q);
+    uint64_t number;
+    bool there = false;
+    if (q->err != OX_OK)
+        return OX_FINISH(q, q->err);
+    for (size_t i = 0; i < o->list.count && !there; i++)
+        there = open_name_number(o->list.items[i].name, "seg-", &number) || !strcmp(o->list.items[i].name, "table.mdb");
+    ox_dirlist_fini(&o->list);
+    return there ? OX_GOTO(q, open_mkdir) : OX_FINISH(q, OX_E_NOT_FOUND);
 }
 
 static ox_step open_mkdir(struct ox_seq *q)
@@ -724,5 +752,5 @@ void ox_store_open(struct ox_loop *loop, struct ox_fs *fs, struct ox_op *op, con
     o->store->opening = o;
     o->user = op;
     o->ret = ret;
-    ox_seq_start(&o->seq, loop, "open store", open_mkdir, open_done);
+    ox_seq_start(&o->seq, loop, "open store", open_look, open_done);
 }

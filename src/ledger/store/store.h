@@ -28,13 +28,14 @@ struct ox_store_config {
     uint32_t compaction_percent;  // segments whose live share of the file is below it are compacted; 0: never
     enum ox_lane journal_lane;    // of writes and syncs; places that share one wait for each other's disks
     struct ox_metrics *metrics;   // or NULL
+    bool existing;                // only one that is there already is opened: where nothing of a store is, NOT_FOUND, and nothing is made
     struct ox_table_source table; // of the ledger table
 };
 // Defaults: OX_SEGMENT_BYTES, sync, 256 MiB reserve, OX_INDEX_CACHE_BYTES, 4 MiB batches, 2x OX_TOTAL_INFLIGHT_BYTES, 16 MiB/s below 40 %, LMDB.
 void ox_store_config_init(struct ox_store_config *config, const char *dir);
 
 // Opens the store: makes what is missing, takes the directory's lock, replays the journal behind the table. *ret is closed with ox_place_close.
-// Errors: LOCKED (another process uses the directory; the log names it), CORRUPT or UNSUPPORTED (the table, or a segment of another store), NO_SPACE, ACCESS, IO, SHUTDOWN, INVALID (config).
+// Errors: NOT_FOUND (existing), LOCKED (another process uses the directory; the log names it), CORRUPT or UNSUPPORTED (the table, or a segment of another store), NO_SPACE, ACCESS, IO, SHUTDOWN, INVALID (config).
 // Damaged entries are no error: each answers CORRUPT when it is read.
 // Beyond what place.h says: appends may also fail with LIMIT; open, close and delete may fail with PLACE_FAILED or NO_SPACE; ids above 0 only.
 void ox_store_open(struct ox_loop *loop, struct ox_fs *fs, struct ox_op *op, const struct ox_store_config *config,

@@ -237,6 +237,7 @@ static void test_sparse_segments_are_compacted_and_lose_nothing(void **state)
     store_rig_fini(&rig);
 }
 
+// fault: H4
 static void test_directory_in_use_is_refused(void **state)
 {
     (void)state;

@@ -6,11 +6,12 @@ bool storage_call_begin(struct ox_storage *st, struct ox_storage_call *c)
     ox_op_begin(&c->op);
     c->answer = NULL;
     c->why = (struct ox_str){0};
-    if (!st->stopping) {
+    if (!st->stopping && st->factory) {
         st->calls++;
         return true;
     }
-    ox_str_adds(&c->why, "the broker is stopping: ask again when it runs, or ask another one");
+    ox_str_adds(&c->why, st->stopping ? "the broker is stopping: ask again when it runs, or ask another one"
+                                      : "the broker is still starting: ask again");
     ox_op_finish(&c->op, OX_E_SHUTDOWN);
     return false;
 }

@@ -359,7 +359,7 @@ static void run_job_over(struct ox_op *op)
 static const struct ox_ml_copy *run_copy_in_target(const struct data_run *r, const struct ox_ml_found *f)
 {
     const char *target = ox_router_name(r->st->p.router, r->target);
-    for (size_t i = 0; i < f->copy_count; i++)
+    for (size_t i = f->copy_count; i-- > 0;) // the newest: an older one may have turned out to be unfit
         if (strcmp(f->copies[i].place, target) == 0)
             return &f->copies[i];
     return NULL;

@@ -29,6 +29,9 @@ static void rig_place_call(struct world *w, enum ox_sim_place_call call, int64_t
         fault->before_ns = r->slow_ns + (uint64_t)entry * r->each_ns;
     if (call == OX_SIM_CALL_DELETE)
         fault->before_ns = r->delete_ns;
+    if (call == OX_SIM_CALL_OPEN)
+        fault->before_ns = r->open_ns;
+    fault->garble = r->garble && call == OX_SIM_CALL_APPEND;
     if (r->full && (call == OX_SIM_CALL_APPEND || call == OX_SIM_CALL_CREATE))
         fault->err = OX_E_NO_SPACE;
 }

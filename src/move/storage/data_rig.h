@@ -14,7 +14,9 @@ struct rig {
     uint64_t slow_ns;               // each append to a place takes so long
     uint64_t each_ns;               // and so much longer for each entry before it
     uint64_t delete_ns;             // each delete takes so long
+    uint64_t open_ns;               // each opening takes so long
     bool full;                      // places refuse creates and appends
+    bool garble;                    // places store other bytes than they are given
     struct ox_op run;
 };
 

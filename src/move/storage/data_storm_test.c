@@ -149,6 +149,7 @@ static void storm_seed(uint64_t seed)
     rig_fini(&s.r);
 }
 
+// fault: E9 E13
 static void test_data_storms_end_whole(void **state)
 {
     (void)state;

@@ -117,6 +117,31 @@ static void test_data_switch_back_flips_without_copying(void **state)
     rig_fini(&r);
 }
 
+// The ledger is not any more what its digest on record was computed of: it stays where it is, and no copy of the wrong bytes becomes the truth.
+static void test_data_source_that_is_not_as_recorded_is_refused(void **state)
+{
+    (void)state;
+    struct rig r;
+    int64_t id;
+    struct ox_storage_call c;
+    rig_init(&r);
+    rig_log(&r, LOG_A, 1, 10, &id);
+    assert_int_equal(rig_run(&r, 1), OX_OK);
+    ox_storage_cleanup(&r.st, rig_call(&r, &c), "default", false, true, 0);
+    assert_int_equal(rig_wait(&r, &c), OX_OK);
+    ox_storage_call_fini(&c);
+    struct ox_kv custom = {0};
+    ox_kv_copy(&custom, &ox_sim_store_find(r.w.other_store, id)->custom);
+    assert_true(ox_sim_store_lose(r.w.other_store, id));
+    ox_sim_store_make(r.w.other_store, id, &custom, 10);
+    ox_kv_fini(&custom);
+    assert_int_equal(rig_run(&r, 0), OX_OK);
+    assert_string_equal(rig_where(&r, LOG_A, id, NULL, NULL), "other");
+    assert_non_null(strstr(rig_failure(&r, LOG_A, id)->reason, "digest on record"));
+    assert_false(ox_sim_store_has(r.w.store, id));
+    rig_fini(&r);
+}
+
 // A copy on record that turns out to be unfit isn't flipped to.
 static void test_data_unfit_copy_on_record_is_made_anew(void **state)
 {
@@ -142,7 +167,42 @@ static void test_data_unfit_copy_on_record_is_made_anew(void **state)
     rig_fini(&r);
 }
 
+// A target that stores other bytes than it was given and says nothing: only reading them back shows it. The ledger stays where it is.
+static void test_data_copy_of_other_bytes_is_refused(void **state)
+{
+    (void)state;
+    struct rig r;
+    int64_t ids[2];
+    rig_init(&r);
+    rig_log(&r, LOG_A, 2, 10, ids);
+    OX_CLEANUP(ox_free_ptr)
+    char *before = rig_content(&r, LOG_A);
+    r.garble = true;
+    assert_int_equal(rig_run(&r, 1), OX_OK);
+    for (int i = 0; i < 2; i++) {
+        const struct storage_failure *f = rig_failure(&r, LOG_A, ids[i]);
+        assert_non_null(f);
+        assert_non_null(strstr(f->reason, "the copy isn't what was written in place other"));
+        assert_string_equal(rig_where(&r, LOG_A, ids[i], NULL, NULL), "default");
+        assert_false(ox_sim_store_has(r.w.other_store, ids[i]));
+    }
+    struct ox_storage_call c;
+    ox_storage_cleanup(&r.st, rig_call(&r, &c), "default", false, true, 0); // there is nothing yet that could be cleared
+    assert_int_equal(rig_wait(&r, &c), OX_OK);
+    assert_int_equal(rig_number(&c, "deleted"), 0);
+    ox_storage_call_fini(&c);
+    r.garble = false;
+    assert_int_equal(rig_run(&r, 1), OX_OK);
+    assert_true(ox_list_empty(&r.st.failures));
+    assert_string_equal(rig_where(&r, LOG_A, ids[0], NULL, NULL), "other");
+    OX_CLEANUP(ox_free_ptr)
+    char *after = rig_content(&r, LOG_A);
+    assert_string_equal(before, after);
+    rig_fini(&r);
+}
+
 // C8: equal id, count and length, of somebody else.
+// fault: C8
 static void test_data_foreign_ledger_under_the_id_is_left_alone(void **state)
 {
     (void)state;
@@ -174,6 +234,7 @@ static void test_data_foreign_ledger_under_the_id_is_left_alone(void **state)
 // ---- failures
 
 // D4: the ledger stays, everything else goes on.
+// fault: D4
 static void test_data_corrupt_entry_is_named_and_the_rest_goes_on(void **state)
 {
     (void)state;
@@ -228,6 +289,7 @@ static void test_data_missing_entries_and_ledgers_are_failures(void **state)
 }
 
 // D5: all that the place has is copied; the counts on record stay, and readers with them.
+// fault: D5
 static void test_data_entries_beyond_the_count_are_copied(void **state)
 {
     (void)state;
@@ -247,6 +309,7 @@ static void test_data_entries_beyond_the_count_are_copied(void **state)
 }
 
 // C7: the stage stops with the failure named, and goes on when there is room.
+// fault: C7
 static void test_data_full_target_is_waited_for(void **state)
 {
     (void)state;
@@ -290,6 +353,7 @@ static void small_capacity(struct ox_place *p, struct ox_capacity *ret)
 }
 
 // A quarter of the target is left free for clients: copying stops before it is full.
+// fault: C7
 static void test_data_leaves_room_for_clients(void **state)
 {
     (void)state;
@@ -347,6 +411,7 @@ static void test_data_unknown_place_and_unreadable_record_are_failures(void **st
 }
 
 // Sealed on record, but the close never reached the place: nobody writes it any more, so it is recovered.
+// fault: D6
 static void test_data_source_that_was_never_closed_is_recovered(void **state)
 {
     (void)state;
@@ -382,6 +447,7 @@ static void meta_away(struct world *w, bool write, const char *path, struct ox_m
 }
 
 // B6: metadata away for five minutes: the stage waits, no failure is counted.
+// fault: B6
 static void test_data_waits_for_the_metadata_store(void **state)
 {
     (void)state;
@@ -405,6 +471,7 @@ static void test_data_waits_for_the_metadata_store(void **state)
 }
 
 // D2: the source is away: failures, nothing changes; the next run goes on.
+// fault: D2
 static void test_data_source_away_is_a_failure_until_the_next_run(void **state)
 {
     (void)state;
@@ -457,6 +524,8 @@ static void check_crash(const char *point, bool foreign, bool copied_again)
     assert_int_equal(rig_run(&r, 1), OX_OK);
     // The fresh ledger of the log that was opened to be sealed is one append less than nothing: it has none.
     assert_int_equal(r.appends, copied_again ? 20 : 10);
+    if (!copied_again && strcmp(point, "data.after_relocate") != 0)
+        assert_int_equal(r.st.conflicts.value, 1 + foreign); // what was taken over, and the stranger's before it
     for (int i = 0; i < 2; i++)
         assert_string_equal(rig_where(&r, LOG_A, ids[i], NULL, NULL), "other");
     OX_CLEANUP(ox_free_ptr)
@@ -470,6 +539,7 @@ static void check_crash(const char *point, bool foreign, bool copied_again)
     rig_fini(&r);
 }
 
+// fault: A2
 static void test_data_crash_with_an_empty_copy(void **state)
 {
     (void)state;
@@ -506,6 +576,7 @@ static void test_data_crash_in_the_middle_of_a_copy(void **state)
     rig_fini(&r);
 }
 
+// fault: A3
 static void test_data_crash_with_a_finished_copy_adopts_it(void **state)
 {
     (void)state;
@@ -515,6 +586,7 @@ static void test_data_crash_with_a_finished_copy_adopts_it(void **state)
     check_crash("copy.after_verify", true, false); // under another id
 }
 
+// fault: A4
 static void test_data_crash_after_the_record_copies_nothing_twice(void **state)
 {
     (void)state;
@@ -546,6 +618,7 @@ static void test_data_finished_copy_of_other_bytes_is_made_anew(void **state)
 // ---- races
 
 // E13: the log is deleted while its ledgers are being copied.
+// fault: E13
 static void test_data_log_deleted_during_the_copy_leaves_no_copy(void **state)
 {
     (void)state;
@@ -570,6 +643,7 @@ static void test_data_log_deleted_during_the_copy_leaves_no_copy(void **state)
     rig_fini(&r);
 }
 
+// fault: F13
 static void test_data_pause_and_resume(void **state)
 {
     (void)state;
@@ -600,6 +674,7 @@ static void test_data_pause_and_resume(void **state)
 // ---- pace
 
 // F14, in virtual time.
+// fault: F14
 static void test_data_throttle_is_exact_and_live(void **state)
 {
     (void)state;
@@ -652,6 +727,7 @@ static void test_data_operations_are_limited(void **state)
 }
 
 // While clients wait long for their appends, copying takes less and less; then more again.
+// fault: C12
 static void test_data_yields_to_clients(void **state)
 {
     (void)state;
@@ -700,6 +776,7 @@ static json_t *items_of(const struct ox_storage_call *c)
 }
 
 // F8, F9: nothing in the window; forced, exactly what the dry run said.
+// fault: F8 F9
 static void test_cleanup_deletes_what_its_dry_run_lists(void **state)
 {
     (void)state;
@@ -768,6 +845,7 @@ static void test_cleanup_window_ends_and_max_is_kept(void **state)
 }
 
 // A copy that became primary after the list was made is not deleted.
+// fault: F8
 static void test_cleanup_never_deletes_what_is_primary_again(void **state)
 {
     (void)state;
@@ -797,6 +875,84 @@ static void test_cleanup_never_deletes_what_is_primary_again(void **state)
     OX_CLEANUP(ox_free_ptr)
     char *after = rig_content(&r, LOG_B);
     assert_string_equal(before, after);
+    rig_fini(&r);
+}
+
+// Switch back while a cleanup deletes the very copies that become primary: whoever comes first, nothing that is primary is deleted, and both end.
+static void test_cleanup_against_switch_back(void **state)
+{
+    (void)state;
+    for (uint64_t lead = 0; lead < 12; lead++) {
+        struct rig r;
+        int64_t ids[12];
+        struct ox_storage_call c;
+        rig_init(&r);
+        rig_log(&r, LOG_A, 6, 10, ids);
+        rig_log(&r, LOG_B, 6, 10, ids + 6);
+        OX_CLEANUP(ox_free_ptr)
+        char *a = rig_content(&r, LOG_A), *b = rig_content(&r, LOG_B);
+        assert_int_equal(rig_run(&r, 1), OX_OK);
+        r.delete_ns = 20 * OX_MS;
+        ox_router_activate(&r.w.router, 0);
+        ox_storage_cleanup(&r.st, rig_call(&r, &c), "default", false, true, 0);
+        world_sleep(&r.w, lead * 7 * OX_MS);
+        rig_run_start(&r, 0);
+        assert_int_equal(world_wait(&r.w, &r.run), OX_OK);
+        assert_int_equal(rig_wait(&r, &c), OX_OK);
+        ox_storage_call_fini(&c);
+        for (int i = 0; i < 12; i++) {
+            int64_t physical = -1;
+            assert_string_equal(rig_where(&r, i < 6 ? LOG_A : LOG_B, ids[i], NULL, &physical), "default");
+            assert_true(ox_sim_store_has(r.w.store, physical));
+        }
+        assert_true(ox_list_empty(&r.st.failures));
+        OX_CLEANUP(ox_free_ptr)
+        char *after_a = rig_content(&r, LOG_A), *after_b = rig_content(&r, LOG_B);
+        assert_string_equal(after_a, a);
+        assert_string_equal(after_b, b);
+        rig_fini(&r);
+    }
+}
+
+// G4: the record of a moved ledger has lost its stamps. It is looked for in the wrong place now, but what is in the right one is not taken for a leftover.
+// fault: G4
+static void test_cleanup_keeps_what_has_lost_its_stamp(void **state)
+{
+    (void)state;
+    struct rig r;
+    int64_t id;
+    struct ox_storage_call c;
+    rig_init(&r);
+    rig_log(&r, LOG_A, 1, 10, &id);
+    assert_int_equal(rig_run(&r, 1), OX_OK);
+    struct ox_buf node = world_node(&r.w, "/managed-ledgers/" LOG_A, NULL);
+    struct ox_record *record = ox_record_new();
+    assert_int_equal(ox_record_decode(record, node), OX_OK);
+    ox_buf_unref(&node);
+    ox_record_unset_ledger_property(record, id, OX_STAMP_PLACE);
+    ox_record_unset_ledger_property(record, id, OX_STAMP_COPIES);
+    node = ox_record_encode(record, true, "default");
+    ox_record_free(record);
+    world_node_put(&r.w, "/managed-ledgers/" LOG_A, node.data, node.len);
+    ox_buf_unref(&node);
+    rig_switch(&r, false);
+    r.w.factory.settings.unstamped_max = id - 1;
+    ox_storage_cleanup(&r.st, rig_call(&r, &c), "other", false, true, 0);
+    assert_int_equal(rig_wait(&r, &c), OX_OK);
+    assert_int_equal(rig_number(&c, "deleted"), 0);
+    ox_storage_call_fini(&c);
+    assert_true(ox_sim_store_has(r.w.other_store, id));
+    ox_storage_safe_to_release(&r.st, rig_call(&r, &c), "other");
+    assert_int_equal(rig_wait(&r, &c), OX_OK);
+    OX_CLEANUP(ox_free_ptr)
+    char *answer = json_dumps(c.answer, JSON_COMPACT);
+    assert_non_null(strstr(answer, "1 ledgers made after the bootstrap"));
+    ox_storage_call_fini(&c);
+    r.w.factory.settings.unstamped_max = id; // it may well be unstamped: the other one is a leftover
+    ox_storage_cleanup(&r.st, rig_call(&r, &c), "other", false, true, 0);
+    assert_int_equal(rig_wait(&r, &c), OX_OK);
+    assert_int_equal(rig_number(&c, "deleted"), 1);
+    ox_storage_call_fini(&c);
     rig_fini(&r);
 }
 
@@ -834,6 +990,7 @@ static void check_cleanup_crash(const char *point)
     rig_fini(&r);
 }
 
+// fault: A6
 static void test_cleanup_crash_between_record_and_delete(void **state)
 {
     (void)state;
@@ -883,6 +1040,7 @@ static void test_cleanup_deletes_leftovers(void **state)
 
 // ---- questions
 
+// fault: F15
 static void test_questions_about_data(void **state)
 {
     (void)state;
@@ -928,8 +1086,11 @@ static void test_questions_about_data(void **state)
     ox_storage_call_fini(&c);
     ox_router_activate(&r.w.router, 1);
     rig_switch(&r, true);
+    r.control.stages.seq.active = r.control.saver.seq.active = true; // as if both were at work: they are to look again
     ox_storage_move_data(&r.st, rig_call(&r, &c), "other");
     assert_int_equal(rig_wait(&r, &c), OX_OK);
+    assert_true(r.control.stages.again && r.control.saver.wanted);
+    r.control.stages.seq.active = r.control.saver.seq.active = false;
     assert_int_equal(rig_number(&c, "bytes"), 70);
     assert_true(r.st.move_data && r.st.state == STORAGE_RUNNING);
     ox_storage_call_fini(&c);
@@ -975,7 +1136,43 @@ static void test_questions_about_data(void **state)
     rig_fini(&r);
 }
 
+// What is cleaned up while it is to be read is gone, as its record says by then. What its record names must be there.
+static void test_verify_tells_gone_from_lost(void **state)
+{
+    (void)state;
+    struct rig r;
+    int64_t ids[2];
+    struct ox_storage_call verify, c;
+    rig_init(&r);
+    rig_log(&r, LOG_A, 2, 10, ids);
+    assert_int_equal(rig_run(&r, 1), OX_OK);
+    r.open_ns = 60 * OX_SEC;
+    ox_storage_verify(&r.st, rig_call(&r, &verify), "default");
+    world_sleep(&r.w, OX_SEC);
+    r.open_ns = 0;
+    ox_storage_cleanup(&r.st, rig_call(&r, &c), "default", false, true, 0);
+    assert_int_equal(rig_wait(&r, &c), OX_OK);
+    assert_int_equal(rig_number(&c, "deleted"), 2);
+    ox_storage_call_fini(&c);
+    assert_true(ox_op_pending(&verify.op));
+    assert_int_equal(rig_wait(&r, &verify), OX_OK);
+    assert_int_equal(rig_number(&verify, "gone"), 2);
+    assert_int_equal(rig_number(&verify, "badCount"), 0);
+    ox_storage_call_fini(&verify);
+
+    assert_true(ox_sim_store_lose(r.w.other_store, ids[1]));
+    ox_storage_verify(&r.st, rig_call(&r, &c), "other");
+    assert_int_equal(rig_wait(&r, &c), OX_OK);
+    assert_int_equal(rig_number(&c, "gone"), 0);
+    assert_int_equal(rig_number(&c, "badCount"), 1);
+    json_t *bad = json_array_get(json_object_get(c.answer, "bad"), 0);
+    assert_int_equal(json_integer_value(json_object_get(bad, "ledger")), ids[1]);
+    ox_storage_call_fini(&c);
+    rig_fini(&r);
+}
+
 // D10
+// fault: D10
 static void test_close_client_names_its_holders(void **state)
 {
     (void)state;
@@ -1011,7 +1208,11 @@ int main(void)
         cmocka_unit_test(test_data_seals_what_an_unloaded_log_left_open),
         cmocka_unit_test(test_data_waits_for_the_owner_of_an_open_ledger),
         cmocka_unit_test(test_data_switch_back_flips_without_copying),
+        cmocka_unit_test(test_data_source_that_is_not_as_recorded_is_refused),
+        cmocka_unit_test(test_cleanup_against_switch_back),
+        cmocka_unit_test(test_cleanup_keeps_what_has_lost_its_stamp),
         cmocka_unit_test(test_data_unfit_copy_on_record_is_made_anew),
+        cmocka_unit_test(test_data_copy_of_other_bytes_is_refused),
         cmocka_unit_test(test_data_foreign_ledger_under_the_id_is_left_alone),
         cmocka_unit_test(test_data_corrupt_entry_is_named_and_the_rest_goes_on),
         cmocka_unit_test(test_data_missing_entries_and_ledgers_are_failures),
@@ -1038,6 +1239,7 @@ int main(void)
         cmocka_unit_test(test_cleanup_crash_between_record_and_delete),
         cmocka_unit_test(test_cleanup_deletes_leftovers),
         cmocka_unit_test(test_questions_about_data),
+        cmocka_unit_test(test_verify_tells_gone_from_lost),
         cmocka_unit_test(test_close_client_names_its_holders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,7 @@ static ox_step opening_open(struct ox_seq *s)
 {
     struct storage_opening *o = opening_of(s);
     ox_seq_bind(s, &o->op_open, "storage.open.place");
-    o->ports->opener->open(o->ports->opener, &o->op_open, o->name, o->uri, &o->place);
+    o->ports->opener->open(o->ports->opener, &o->op_open, o->name, o->uri, *o->identity != 0, &o->place);
     return OX_WAIT(s, opening_opened);
 }
 
@@ -80,6 +80,11 @@ static ox_step opening_changed(struct ox_seq *s, const char *known, size_t known
 static ox_step opening_opened(struct ox_seq *s)
 {
     struct storage_opening *o = opening_of(s);
+    if (s->err == OX_E_NOT_FOUND && *o->identity) {
+        ox_str_addf(&o->why, "nothing of the storage of %s is at %s: is its disk mounted? Bring it back", o->name, o->uri);
+        o->place = NULL;
+        return OX_FINISH(s, s->err);
+    }
     if (s->err != OX_OK) {
         ox_str_addf(&o->why, "the storage of %s at %s cannot be opened: %s", o->name, o->uri, ox_err_text(s->err));
         o->place = NULL;

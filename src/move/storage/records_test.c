@@ -69,6 +69,7 @@ static void test_names_allow_and_refuse(void **state)
     }
 }
 
+// fault: G5
 static void test_entry_keeps_unknown_fields(void **state)
 {
     (void)state;
@@ -96,6 +97,7 @@ static void test_entry_keeps_unknown_fields(void **state)
         assert_int_equal(storage_entry_read(text_buf(bad[i]), &e), OX_E_CORRUPT);
 }
 
+// fault: A9
 static void test_directive_in_both_forms(void **state)
 {
     (void)state;

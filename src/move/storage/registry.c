@@ -1,6 +1,6 @@
 // registry.c - the list of places, and how a place comes into it and out of it.
 //
-// Registering, in this order: open and compare; push the ids of all; identities; entries of both places; bootstrap record; stamps. A crash at any arrow leaves
+// Registering, in this order: open and compare; push the ids of all; identities; entries of both places; stamps; bootstrap record. A crash at any arrow leaves
 // records with which the broker starts as before, and a repeat of the same order finishes.
 #include <string.h>
 
@@ -92,6 +92,8 @@ struct registering {
 
 static ox_step reg_opened(struct ox_seq *s);
 static ox_step reg_reopened(struct ox_seq *s);
+static ox_step reg_repaired(struct ox_seq *s);
+static ox_step reg_unwritten(struct ox_seq *s, const char *what);
 static ox_step reg_ids(struct ox_seq *s);
 static ox_step reg_identity(struct ox_seq *s);
 static ox_step reg_first_identity(struct ox_seq *s);
@@ -282,6 +284,30 @@ static ox_step reg_begin(struct ox_seq *s)
     return OX_WAIT(s, reg_opened);
 }
 
+// Its entry could not be understood: it is written anew.
+static ox_step reg_repair(struct ox_seq *s, struct storage_place *p)
+{
+    struct registering *r = reg_of(s);
+    p->uri = ox_strdup(r->uri);
+    memcpy(p->identity, r->opening.place->identity, sizeof p->identity);
+    ox_free(p->status);
+    p->status = ox_strdup(storage_status(r->st, p));
+    OX_CLEANUP(ox_free_ptr)
+    char *path = storage_path(r->st, "%s", r->name);
+    ox_seq_bind(s, &r->put.op, "storage.register.repair");
+    storage_put(r->st, &r->put, path, storage_entry_text(p), p->version);
+    return OX_WAIT(s, reg_repaired);
+}
+
+static ox_step reg_repaired(struct ox_seq *s)
+{
+    struct registering *r = reg_of(s);
+    if (s->err != OX_OK)
+        return reg_unwritten(s, "the entry of the bookie cluster");
+    storage_place_find(r->st, r->name)->version = r->put.version;
+    return OX_FINISH(s, OX_OK);
+}
+
 // Registering a closed place once more opens it.
 static ox_step reg_reopened(struct ox_seq *s)
 {
@@ -291,7 +317,7 @@ static ox_step reg_reopened(struct ox_seq *s)
         return reg_fail(s, s->err, "%s", ox_str_get(&r->opening.why));
     if (!ox_router_place(r->st->p.router, p->index)) {
         storage_place_attach(r->st, p, r->opening.place);
-        return OX_FINISH(s, OX_OK);
+        return p->uri ? OX_FINISH(s, OX_OK) : reg_repair(s, p);
     }
     r->place = r->opening.place; // opened by the watch meanwhile
     ox_seq_bind(s, &r->close, "storage.register.reclose");
@@ -319,6 +345,7 @@ static const char *reg_advice(enum ox_err err)
     case OX_E_NO_PARENT: return "; make the directory that it is to be made in";
     case OX_E_ACCESS: return "; let the broker's user write there";
     case OX_E_NO_SPACE: return "; make room there";
+    case OX_E_LIMIT: return "; raise the limit of open files (ulimit -n), or unregister what is not needed";
     case OX_E_EXISTS: return "; it is no directory";
     case OX_E_IO: return "; is each part of the path a directory, and the disk sound?";
     default: return "";
@@ -454,17 +481,21 @@ static ox_step reg_entry_read(struct ox_seq *s)
     return OX_GOTO(s, reg_bootstrap);
 }
 
+// From here on records say where ledgers are: whatever a record without a stamp names was made before, its id is not above the one that is noted. (Stamps
+// stay on if this fails: the record may be there all the same, and they name the place that all is in.)
 static ox_step reg_bootstrap(struct ox_seq *s)
 {
     struct registering *r = reg_of(s);
     struct ox_storage *st = r->st;
     if (st->activated)
         return OX_GOTO(s, reg_end);
+    if (st->factory)
+        st->factory->settings.stamps = true;
     const struct storage_place *first = storage_place_find(st, st->bootstrap);
     r->bootstrap = (struct storage_bootstrap){.name = ox_strdup(st->bootstrap),
                                               .identity = ox_strdup(first->identity),
                                               .recorded_ms = ox_wall_ms(s->loop),
-                                              .max_ledger = r->ids.largest};
+                                              .max_ledger = OX_MAX(r->ids.largest, st->p.router->id_floor)};
     reg_put(s, storage_path(st, "bootstrap"), storage_bootstrap_text(&r->bootstrap));
     return OX_WAIT(s, reg_bootstrap_read);
 }
@@ -522,7 +553,7 @@ static void reg_activate(struct registering *r)
             (long long)st->control->bootstrap.max_ledger);
 }
 
-// Stamps first: from here on records name places, then there may be a second one.
+// Records name places already; from here on there may be a second one.
 static ox_step reg_end(struct ox_seq *s)
 {
     struct registering *r = reg_of(s);

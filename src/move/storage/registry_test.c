@@ -15,6 +15,7 @@ static struct broker *one(struct cluster *c)
         assert_true(broker_says((b), (text)));         \
     } while (0)
 
+// fault: G10
 static void test_nothing_is_written_before_activation(void **state)
 {
     (void)state;
@@ -73,6 +74,7 @@ static int64_t next_id(struct broker *b, uint32_t place)
 }
 
 // Message ids order a log: a generator never starts below an id that is in use anywhere.
+// fault: C9
 static void test_registering_pushes_every_generator(void **state)
 {
     (void)state;
@@ -97,6 +99,7 @@ static void test_registering_pushes_every_generator(void **state)
     cluster_fini(&c);
 }
 
+// fault: B11 F11
 static void test_registering_refuses(void **state)
 {
     (void)state;
@@ -175,6 +178,31 @@ static void test_registering_rereads_unknown_outcomes(void **state)
     cluster_fini(&c);
 }
 
+static void ledger_is_made_meanwhile(struct cluster *c, bool write, const char *path, struct ox_meta_fault *fault)
+{
+    (void)fault;
+    if (write && strcmp(path, ROOT "/b") == 0)
+        one(c)->router.id_floor = 50;
+    if (write && strcmp(path, ROOT "/bootstrap") == 0) {
+        c->hook_count++;
+        assert_true(one(c)->factory.settings.stamps);
+    }
+}
+
+// Topics are opened while the first place is registered: what their records name without a stamp is not above the id that the bootstrap record notes.
+static void test_activation_notes_ledgers_that_are_made_meanwhile(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_init(&c);
+    c.on_meta = ledger_is_made_meanwhile;
+    assert_ok(one(&c), broker_register(one(&c), "b", "sim:b"));
+    c.on_meta = NULL;
+    assert_true(c.hook_count > 0);
+    assert_true(cluster_node_has(&c, 0, ROOT "/bootstrap", "\"maxLedgerId\":50}"));
+    cluster_fini(&c);
+}
+
 static void test_another_broker_learns_of_it(void **state)
 {
     (void)state;
@@ -195,6 +223,7 @@ static void test_another_broker_learns_of_it(void **state)
 // ---- start-up --------------------------------------------------------------------------------------------------------
 
 // B12, and the same for the place that is not needed at once.
+// fault: B12
 static void test_start_knows_a_changed_storage(void **state)
 {
     (void)state;
@@ -293,6 +322,7 @@ static void test_a_place_out_of_reach_comes_back(void **state)
 }
 
 // B9
+// fault: B9
 static void test_start_refused_without_bootstrap_record(void **state)
 {
     (void)state;
@@ -319,6 +349,7 @@ static void test_start_refused_without_bootstrap_record(void **state)
 }
 
 // B10
+// fault: B10
 static void test_start_refused_for_another_uri(void **state)
 {
     (void)state;
@@ -394,6 +425,12 @@ static void test_records_that_cannot_be_understood(void **state)
     broker_restart(&c, 0);
     assert_null(ox_router_place(&one(&c)->router, storage_place_find(one(&c)->st, "c")->index));
     assert_non_null(ox_router_place(&one(&c)->router, storage_place_find(one(&c)->st, "d")->index));
+    assert_ok(one(&c), broker_register(one(&c), "c", "sim:c")); // that repairs it
+    assert_true(broker_says(one(&c), "\"metadataServiceUri\":\"sim:c\",\"status\":\"STANDBY\""));
+    assert_true(cluster_node_has(
+        &c, 1, ROOT "/c", "{\"name\":\"c\",\"metadataServiceUri\":\"sim:c\",\"status\":\"STANDBY\",\"identity\":"));
+    broker_restart(&c, 0);
+    assert_non_null(ox_router_place(&one(&c)->router, storage_place_find(one(&c)->st, "c")->index));
     broker_stop(&c, 0);
     cluster_put(&c, 1, ROOT "/bootstrap", "what");
     assert_string_equal(ox_err_name(broker_start(&c, 0)), "CONFLICT");
@@ -404,6 +441,7 @@ static void test_records_that_cannot_be_understood(void **state)
 
 // ---- leaving ---------------------------------------------------------------------------------------------------------
 
+// fault: F10
 static void test_unregistering_refuses_what_is_named(void **state)
 {
     (void)state;
@@ -440,6 +478,7 @@ static void test_the_bootstrap_place_may_go_when_it_is_empty(void **state)
     assert_ok(b, broker_switch(b, "b", false));
     assert_int_equal(broker_wait_over(b), STORAGE_DONE);
     assert_ok(b, broker_unregister(b, "default"));
+    assert_err(b, broker_call(b, ox_storage_rollback), "CONFLICT", "nothing to go back to: default was unregistered");
     assert_string_equal(ox_err_name(b->router.slots[0].err), "NO_PLACE");
     broker_restart(&c, 0);
     assert_string_equal(broker_active(b), "b");
@@ -486,6 +525,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_written_before_activation),
         cmocka_unit_test(test_activation_writes_these_nodes),
+        cmocka_unit_test(test_activation_notes_ledgers_that_are_made_meanwhile),
         cmocka_unit_test(test_registering_pushes_every_generator),
         cmocka_unit_test(test_registering_refuses),
         cmocka_unit_test(test_registering_stops_at_every_arrow_and_goes_on),

@@ -473,7 +473,9 @@ static const char *resolve_advice(enum ox_err err)
     if (err == OX_E_LOCKED)
         return "another process uses it: stop that one";
     if (err == OX_E_PLACE_CHANGED)
-        return "a changed storage is never taken for the old one";
+        return "mount or put back the one that was registered";
+    if (err == OX_E_CORRUPT)
+        return "the log names the file: put that back from a backup";
     if (err == OX_E_NO_SPACE)
         return "make room on its file system";
     return "make it reachable";

@@ -25,24 +25,25 @@
 
 // Opens the storage that a URI names; supplied by the program.
 struct ox_place_opener {
-    // *ret is set before op finishes with OK; its name is `name`. Errors: INVALID (a scheme or form that is not understood), LOCKED (in use), NO_SPACE, ...
-    void (*open)(struct ox_place_opener *o, struct ox_op *op, const char *name, const char *uri, struct ox_place **ret);
+    // *ret is set before op finishes with OK; its name is `name`. existing: it was registered before; where nothing of it is: NOT_FOUND, and nothing is made.
+    // Errors: INVALID (a scheme or form that is not understood), LOCKED (in use), NO_SPACE, ...
+    void (*open)(struct ox_place_opener *o, struct ox_op *op, const char *name, const char *uri, bool existing, struct ox_place **ret);
     // The URI in its one canonical form (absolute, without "." and ".."), to be freed; NULL if it is not understood, *why says what is.
     char *(*canonical)(struct ox_place_opener *o, const char *uri, const char **why);
 };
 
 // Settings; the names in comments are the configuration keys (bookieClusterSwitch.*).
 struct ox_storage_config {
-    const char *root;          // configPath "/admin/bookie-clusters"
-    const char *current;       // currentClusterName "": which registered place is active if there is no directive
-    bool skip_idgen;           // skipIdgenPrecheck false
-    uint64_t window_ms;        // dualReadTimeoutDays 15: copies that were left behind are kept so long
-    uint32_t concurrency;      // migrationConcurrency 16: ledgers being copied, cursors being moved at once
-    uint64_t read_timeout_ms;  // oldLedgerReadTimeoutMs 5000: a read of another place than the active one ends with TIMEOUT after it
-    uint64_t bytes_per_s;      // moveDataBytesPerSecond 0: no limit; changeable live
-    uint64_t ops_per_s;        // moveDataOpsPerSecond 0: entries a second, no limit; changeable live
-    uint64_t latency_ns;       // moveDataYieldLatencyMs 20: copying slows down while clients' appends take longer; 0: never
-    const char *broker;        // this broker's id ("127.0.0.1:8080")
+    const char *root;     // configPath "/admin/bookie-clusters"
+    const char *current;  // currentClusterName "": which registered place is active if there is no directive
+    bool skip_idgen;      // skipIdgenPrecheck false
+    uint64_t window_ms;   // dualReadTimeoutDays 15: copies that were left behind are kept so long
+    uint32_t concurrency; // migrationConcurrency 16: ledgers being copied, cursors being moved at once
+    uint64_t read_timeout_ms; // oldLedgerReadTimeoutMs 5000: a read of another place than the active one ends with TIMEOUT after it
+    uint64_t bytes_per_s; // moveDataBytesPerSecond 0: no limit; changeable live
+    uint64_t ops_per_s;   // moveDataOpsPerSecond 0: entries a second, no limit; changeable live
+    uint64_t latency_ns;  // moveDataYieldLatencyMs 20: copying slows down while clients' appends take longer; 0: never
+    const char *broker;   // this broker's id ("127.0.0.1:8080")
     const char *default_uri;   // bookkeeperMetadataServiceUri (canonical): the bootstrap place's
     bool default_uri_explicit; // the operator has set it: a contradiction to the registry is refused
 };
@@ -66,12 +67,13 @@ struct ox_storage_ports {
 // be opened, or whose identity is another one than registered, is reserved with its reason; if it is the active one the start is refused. `trouble` (the
 // caller's) gets the sentence for the user. Errors: those of the metadata store and of the active place; CONFLICT (records that contradict each other or the
 // configuration). *ret is set before op finishes with OK.
-void ox_storage_resolve(const struct ox_storage_ports *ports, struct ox_op *op, struct ox_str *trouble, struct ox_storage **ret);
+void ox_storage_resolve(const struct ox_storage_ports *ports, struct ox_op *op, struct ox_str *trouble,
+                        struct ox_storage **ret);
 // True if a second place was ever registered: records must be stamped (settings.stamps of the factory).
 bool ox_storage_activated(const struct ox_storage *st);
 // Goes on with what is unfinished: acknowledges the epoch, follows, moves. The factory is initialised. Watches the directive (and reads it every 10 s).
 void ox_storage_start(struct ox_storage *st, struct ox_ml_factory *f);
-// Ends all background work; op finishes when nothing of it is in flight. Later calls are answered SHUTDOWN. Before the topics are closed.
+// Ends all background work; op finishes when nothing of it is in flight. Later calls (and those before the start) are answered SHUTDOWN. Before the topics are closed.
 void ox_storage_stop(struct ox_storage *st, struct ox_op *op);
 // Frees it; it must have been stopped if it was started, no call may be pending. The router keeps its places.
 void ox_storage_free(struct ox_storage *st);
@@ -90,8 +92,9 @@ void ox_storage_call_fini(struct ox_storage_call *c);
 void ox_storage_list(struct ox_storage *st, struct ox_storage_call *c);
 void ox_storage_get(struct ox_storage *st, struct ox_storage_call *c, const char *name);
 // Opens it, checks that it is not a registered one in other words (by identity), pushes its id generator, records it. The first time it activates: bootstrap
-// record first, then stamps. Again with the same content: OK (a place that is closed is opened). INVALID: bad or reserved name, bad URI, the same place as another; CONFLICT: other content.
-void ox_storage_register(struct ox_storage *st, struct ox_storage_call *c, const char *name, const char *uri, const char *status);
+// record, and stamps before it. Again with the same content: OK (a place that is closed is opened). INVALID: bad or reserved name, bad URI, the same place as another; CONFLICT: other content.
+void ox_storage_register(struct ox_storage *st, struct ox_storage_call *c, const char *name, const char *uri,
+                         const char *status);
 // Refused (CONFLICT, saying what) while it is active, or any ledger, copy or waiting delete is in it.
 void ox_storage_unregister(struct ox_storage *st, struct ox_storage_call *c, const char *name);
 
@@ -134,7 +137,8 @@ void ox_storage_plan(struct ox_storage *st, struct ox_storage_call *c, const cha
 void ox_storage_inventory(struct ox_storage *st, struct ox_storage_call *c);
 // [{topic, cursor, ledger, entry, place, reason, tries, at}]
 void ox_storage_failures(struct ox_storage *st, struct ox_storage_call *c);
-// Reads every ledger that was moved and compares with the digest on record: {ledgers, entries, bytes, bad: [...]}
+// Reads every ledger that was moved and compares with the digest on record: {ledgers, entries, bytes, gone, bad: [{topic, ledger, physical, entry, reason}],
+// badCount}. gone: trimmed or cleaned up while it was to be read.
 void ox_storage_verify(struct ox_storage *st, struct ox_storage_call *c, const char *name);
 // {safe, reasons: [...]}: true only if nothing names the place: no ledger, copy, waiting delete, open handle; and it is not active.
 void ox_storage_safe_to_release(struct ox_storage *st, struct ox_storage_call *c, const char *name);
@@ -142,7 +146,8 @@ void ox_storage_safe_to_release(struct ox_storage *st, struct ox_storage_call *c
 void ox_storage_cleanup_targets(struct ox_storage *st, struct ox_storage_call *c, const char *source);
 // Deletes copies that were left behind and whose window has ended (force: all of them), at most max (0: no limit); also unfinished copies that nobody will
 // finish. dry_run: only says what. {dryRun, deleted, left, items: [...]} CONFLICT: the window is open and force was not asked for.
-void ox_storage_cleanup(struct ox_storage *st, struct ox_storage_call *c, const char *source, bool dry_run, bool force, int64_t max);
+void ox_storage_cleanup(struct ox_storage *st, struct ox_storage_call *c, const char *source, bool dry_run, bool force,
+                        int64_t max);
 // Closes a place that nobody uses; CONFLICT with the holders' names while handles are open, or if it is active.
 // It stays closed until it is registered again or a precheck or switch names it; what is in it answers PLACE_CLOSED meanwhile.
 void ox_storage_close_client(struct ox_storage *st, struct ox_storage_call *c, const char *name);

@@ -89,7 +89,7 @@ struct ox_storage {
 };
 
 // ---- calls: how a verb is run, shared by both halves
-// Begins c (answer and why empty); false (and answered) when the storage is stopping.
+// Begins c (answer and why empty); false (and answered) while the storage is not started yet, and when it is stopping.
 bool storage_call_begin(struct ox_storage *st, struct ox_storage_call *c);
 // Answers c with OK; take_answer may be NULL. storage_call_fail: with an error, whose sentence is formatted into c->why. c is the caller's again when its op is done.
 void storage_call_answer(struct ox_storage *st, struct ox_storage_call *c, json_t *take_answer);

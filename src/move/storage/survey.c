@@ -1,6 +1,7 @@
 // survey.c - questions that one walk over all records answers: the inventory, and whether a place can be switched off.
 #include <string.h>
 
+#include "move/storage/control_int.h"
 #include "move/storage/data_int.h"
 
 // What is in one place.
@@ -17,7 +18,7 @@ struct survey {
     struct data_walk walk;
     struct survey_place *places; // by index in the router
     uint32_t count, at;
-    uint64_t unknown, unreadable;
+    uint64_t unknown, unreadable, unstamped;
     char *unreadable_example;
     struct ox_ml_deletes_count deletes;
     uint32_t only; // safe-to-release: the place asked for
@@ -117,8 +118,10 @@ static void survey_visit(void *ctx, const struct ox_ml_walk *w)
         if (!s->unreadable_example)
             s->unreadable_example = ox_strdup(w->log);
     }
-    for (size_t i = 0; i < w->count; i++)
+    for (size_t i = 0; i < w->count; i++) {
         survey_count(s, w, &w->found[i]);
+        s->unstamped += storage_lost_stamp(s->st, &w->found[i]);
+    }
 }
 
 static ox_step survey_walk(struct ox_seq *q)
@@ -155,10 +158,6 @@ static ox_step survey_deletes_counted(struct ox_seq *q)
         return OX_FINISH(q, q->err);
     struct survey_place *p = &s->places[s->at++];
     p->deletes = s->deletes.count;
-    OX_CLEANUP(ox_free_ptr)
-    char *labels = ox_asprintf("cluster=\"%s\"", p->name);
-    data_gauge(data_get(s->st), "bookie_cluster_pending_deletes", "Deletes that wait for their place, as last counted",
-               labels, (int64_t)p->deletes);
     return OX_GOTO(q, survey_deletes);
 }
 
@@ -176,8 +175,8 @@ static json_t *survey_inventory(const struct survey *s)
                                                     (json_int_t)p->bytes, "copyBytes", (json_int_t)p->copy_bytes, "topics",
                                                     (json_int_t)p->topics, "pendingDeletes", (json_int_t)p->deletes));
     }
-    return json_pack("{s:o, s:I, s:I}", "places", places, "unknown", (json_int_t)s->unknown, "unreadable",
-                     (json_int_t)s->unreadable);
+    return json_pack("{s:o, s:I, s:I, s:I}", "places", places, "unknown", (json_int_t)s->unknown, "unreadable",
+                     (json_int_t)s->unreadable, "unstamped", (json_int_t)s->unstamped);
 }
 
 // ---- safe to release
@@ -216,6 +215,9 @@ static json_t *survey_release(const struct survey *s)
     if (s->unreadable > 0)
         release_reason(reasons, "%llu records can't be understood and may name it, e.g. that of %s: repair or delete them",
                        (unsigned long long)s->unreadable, s->unreadable_example);
+    if (s->unstamped > 0)
+        release_reason(reasons, "%llu ledgers made after the bootstrap have lost the stamp that says where they are, and may be in it: repair their records",
+                       (unsigned long long)s->unstamped);
     return json_pack("{s:b, s:o}", "safe", json_array_size(reasons) == 0, "reasons", reasons);
 }
 

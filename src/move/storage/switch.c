@@ -101,12 +101,15 @@ void ox_storage_switch(struct ox_storage *st, struct ox_storage_call *c, const c
 
 void ox_storage_rollback(struct ox_storage *st, struct ox_storage_call *c)
 {
-    if (st->directive.previous) {
-        ox_storage_switch(st, c, st->directive.previous, true);
+    const char *previous = st->directive.previous;
+    if (previous && storage_place_find(st, previous)) {
+        ox_storage_switch(st, c, previous, true);
         return;
     }
     if (storage_call_begin(st, c))
-        storage_call_fail(st, c, OX_E_CONFLICT, "there is nothing to go back to: no switch was made yet");
+        storage_call_fail(st, c, OX_E_CONFLICT, "there is nothing to go back to: %s%s",
+                          previous ? previous : "no switch was made yet",
+                          previous ? " was unregistered; register another one and switch to it" : "");
 }
 
 static ox_step switch_precheck(struct ox_seq *s)

@@ -96,6 +96,7 @@ static void test_switch_moves_what_is_new(void **state)
 }
 
 // G1, G2: the directive wins over everything at start.
+// fault: G1 G2
 static void test_restarted_brokers_come_up_on_the_target(void **state)
 {
     (void)state;
@@ -123,6 +124,7 @@ static void test_restarted_brokers_come_up_on_the_target(void **state)
     cluster_fini(&c);
 }
 
+// fault: B2
 static void test_both_brokers_acknowledge(void **state)
 {
     (void)state;
@@ -145,6 +147,7 @@ static void test_both_brokers_acknowledge(void **state)
 }
 
 // C2, G8: a broker that cannot follow writes on where it is, truthfully, and the barrier shows it.
+// fault: C2 G8
 static void test_a_broker_that_cannot_follow_is_named(void **state)
 {
     (void)state;
@@ -192,6 +195,7 @@ static void both_switch(struct cluster *c, const char *first, const char *second
 }
 
 // F1
+// fault: F1
 static void test_two_switches_at_once_one_wins(void **state)
 {
     (void)state;
@@ -210,6 +214,7 @@ static void test_two_switches_at_once_one_wins(void **state)
 }
 
 // F2, F3
+// fault: F2
 static void test_the_same_switch_twice_is_one(void **state)
 {
     (void)state;
@@ -232,6 +237,7 @@ static void test_the_same_switch_twice_is_one(void **state)
 }
 
 // F4
+// fault: F4
 static void test_a_chain_needs_supersede(void **state)
 {
     (void)state;
@@ -258,6 +264,7 @@ static void test_a_chain_needs_supersede(void **state)
 }
 
 // F5: ids of a log only rise, whatever the place; nothing is refused on the way back.
+// fault: F5
 static void test_round_trip_keeps_order(void **state)
 {
     (void)state;
@@ -284,6 +291,7 @@ static void test_round_trip_keeps_order(void **state)
 }
 
 // F6: back at once; what was born on the target is read there.
+// fault: F6
 static void test_rollback_at_any_time(void **state)
 {
     (void)state;
@@ -334,6 +342,7 @@ static void fail_read(struct cluster *c, enum ox_sim_place_call call, int64_t le
         fault->err = OX_E_CORRUPT;
 }
 
+// fault: G3
 static void test_precheck_says_what_fails(void **state)
 {
     (void)state;
@@ -372,6 +381,7 @@ static void test_precheck_says_what_fails(void **state)
 }
 
 // C1, and a full disk.
+// fault: C1
 static void test_precheck_needs_a_place_that_takes_writes(void **state)
 {
     (void)state;
@@ -435,6 +445,7 @@ static void unknown_directive(struct cluster *c, bool write, const char *path, s
 }
 
 // B1
+// fault: B1
 static void test_unknown_outcome_of_the_directive_is_reread(void **state)
 {
     (void)state;
@@ -486,6 +497,7 @@ static void shaky(struct cluster *c, bool write, const char *path, struct ox_met
     fault->outcome = c->hook_count % 2 ? OX_META_FAIL_AFTER : OX_META_FAIL_UNKNOWN;
 }
 
+// fault: B6
 static void test_stages_pass_a_shaky_store(void **state)
 {
     (void)state;
@@ -506,6 +518,7 @@ static void test_stages_pass_a_shaky_store(void **state)
 // ---- by hand -------------------------------------------------------------------------------------------------------------
 
 // B7
+// fault: B7
 static void test_a_removed_directive_comes_back(void **state)
 {
     (void)state;
@@ -572,6 +585,7 @@ static void test_a_directive_that_went_back_is_not_followed(void **state)
 }
 
 // A9: what another program writes by the proposal's first revision is followed, and written again with its epoch.
+// fault: A9
 static void test_a_text_directive_is_followed(void **state)
 {
     (void)state;
@@ -597,6 +611,7 @@ static void test_a_text_directive_is_followed(void **state)
 }
 
 // B8
+// fault: B8 G5
 static void test_statuses_decide_nothing(void **state)
 {
     (void)state;
@@ -619,6 +634,7 @@ static void test_statuses_decide_nothing(void **state)
 }
 
 // G6
+// fault: G6
 static void test_clocks_decide_nothing(void **state)
 {
     (void)state;
@@ -685,6 +701,7 @@ static void crash_at(const char *point, const char *active, bool move_data)
     cluster_fini(&c);
 }
 
+// fault: A1 G1
 static void test_crash_at_every_arrow_leaves_one_truth(void **state)
 {
     (void)state;
@@ -698,6 +715,7 @@ static void test_crash_at_every_arrow_leaves_one_truth(void **state)
 }
 
 // A7: whoever has lost its session does not lead; another broker goes on.
+// fault: A8
 static void test_another_broker_takes_the_lead(void **state)
 {
     (void)state;
@@ -727,6 +745,7 @@ static void hold_swapped(struct cluster *c, bool write, const char *path, struct
 }
 
 // A7: the lease goes with the session; whoever comes back with a new one does not lead beside the next leader.
+// fault: A7
 static void test_a_former_leader_stands_back(void **state)
 {
     (void)state;
@@ -776,6 +795,7 @@ static bool resumed(void *ctx)
 }
 
 // D1, D2: while the old place is out of reach its cursors are listed; when it is back they move by themselves.
+// fault: D1 F3
 static void test_cursors_wait_for_their_place(void **state)
 {
     (void)state;
@@ -819,6 +839,7 @@ static void away_cursor(struct cluster *c, bool write, const char *path, struct 
 }
 
 // B6: the stage waits for metadata that is away; nothing is counted as a failure, nothing is given up.
+// fault: B6
 static void test_cursors_wait_for_metadata(void **state)
 {
     (void)state;
@@ -843,6 +864,7 @@ static void test_cursors_wait_for_metadata(void **state)
     cluster_fini(&c);
 }
 
+// fault: F13
 static void test_pause_resume_abort(void **state)
 {
     (void)state;
@@ -921,6 +943,22 @@ static void test_read_modes(void **state)
     cluster_fini(&c);
 }
 
+// REST is open before the managed ledgers are.
+static void test_calls_before_the_start_are_told_to_wait(void **state)
+{
+    (void)state;
+    struct cluster c;
+    start(&c);
+    struct broker *b = one(&c);
+    struct ox_ml_factory *f = b->st->factory;
+    b->st->factory = NULL;
+    assert_err(b, broker_switch(b, "b", false), "SHUTDOWN", "still starting: ask again");
+    assert_err(b, broker_call(b, ox_storage_inventory), "SHUTDOWN", "still starting: ask again");
+    b->st->factory = f;
+    assert_ok(b, broker_switch(b, "b", false));
+    cluster_fini(&c);
+}
+
 static void test_stop_ends_what_is_at_work(void **state)
 {
     (void)state;
@@ -981,6 +1019,7 @@ int main(void)
         cmocka_unit_test(test_pause_resume_abort),
         cmocka_unit_test(test_a_closed_place_opens_when_it_is_asked_for),
         cmocka_unit_test(test_read_modes),
+        cmocka_unit_test(test_calls_before_the_start_are_told_to_wait),
         cmocka_unit_test(test_stop_ends_what_is_at_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,6 +70,7 @@ static void rig_fini(struct rig *r)
     ox_sim_free(r->sim);
 }
 
+// fault: F14
 static void test_throttle_keeps_the_rate_without_bursts(void **state)
 {
     (void)state;
@@ -82,6 +83,7 @@ static void test_throttle_keeps_the_rate_without_bursts(void **state)
     rig_fini(&r);
 }
 
+// fault: F14
 static void test_throttle_changes_at_once(void **state)
 {
     (void)state;

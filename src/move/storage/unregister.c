@@ -123,8 +123,12 @@ static ox_step leave_walked(struct ox_seq *s)
         return leave_refuse(s, OX_E_CONFLICT, "the record of %s%s%s cannot be read (%s): it may name %s", l->walk.log,
                             l->walk.cursor ? ", cursor " : "", l->walk.cursor ? l->walk.cursor : "",
                             ox_err_text(l->walk.log_err), l->name);
-    for (size_t i = 0; i < l->walk.count; i++)
+    for (size_t i = 0; i < l->walk.count; i++) {
+        if (storage_lost_stamp(l->st, &l->walk.found[i]))
+            return leave_refuse(s, OX_E_CONFLICT, "the record of %s does not say where ledger %lld is: it may be in %s",
+                                l->walk.log, (long long)l->walk.found[i].where.id, l->name);
         leave_count(l, &l->walk.found[i]);
+    }
     return OX_GOTO(s, leave_walk);
 }
 

@@ -17,8 +17,11 @@ struct verify {
     struct ox_ledger_open open;
     struct ox_ledger *ledger;
     struct data_scan scan;
-    uint64_t ledgers, entries, bytes, bad_count;
+    uint64_t ledgers, entries, bytes, bad_count, gone;
     json_t *bad;
+    int64_t doubt_entry; // where reading the present one failed, -1: as a whole
+    const char *doubt;   // why, static
+    struct ox_ml_named named;
 };
 
 static ox_step verify_walk(struct ox_seq *q);
@@ -26,6 +29,7 @@ static ox_step verify_walked(struct ox_seq *q);
 static ox_step verify_item(struct ox_seq *q);
 static ox_step verify_opened(struct ox_seq *q);
 static ox_step verify_scanned(struct ox_seq *q);
+static ox_step verify_looked(struct ox_seq *q);
 
 static struct verify *verify_of(struct ox_seq *q)
 {
@@ -43,9 +47,9 @@ static void verify_done(struct ox_seq *q, enum ox_err err)
     struct verify *v = verify_of(q);
     if (err == OX_OK)
         storage_call_answer(v->st, v->call,
-                            json_pack("{s:I, s:I, s:I, s:O, s:I}", "ledgers", (json_int_t)v->ledgers, "entries",
-                                      (json_int_t)v->entries, "bytes", (json_int_t)v->bytes, "bad", v->bad, "badCount",
-                                      (json_int_t)v->bad_count));
+                            json_pack("{s:I, s:I, s:I, s:I, s:O, s:I}", "ledgers", (json_int_t)v->ledgers, "entries",
+                                      (json_int_t)v->entries, "bytes", (json_int_t)v->bytes, "gone",
+                                      (json_int_t)v->gone, "bad", v->bad, "badCount", (json_int_t)v->bad_count));
     else
         storage_call_fail(v->st, v->call, err == OX_E_CANCELED ? OX_E_SHUTDOWN : err,
                           "verification has stopped: %s; start it again", ox_err_text(err));
@@ -133,14 +137,44 @@ static void verify_bad(struct verify *v, int64_t entry, const char *reason)
                                                 "entry", (json_int_t)entry, "reason", reason));
 }
 
+// It may have been trimmed or cleaned up since the walk saw it: both take it out of its record first. So the record is asked once more.
+static ox_step verify_doubt(struct verify *v, int64_t entry, const char *reason)
+{
+    v->doubt_entry = entry;
+    v->doubt = reason;
+    v->named = (struct ox_ml_named){.log = v->walk.log, .where = v->where};
+    ox_seq_bind(&v->seq, &v->named.op, "storage.verify.look");
+    ox_ml_named(v->st->factory, &v->named);
+    return OX_WAIT(&v->seq, verify_looked);
+}
+
+static ox_step verify_looked(struct ox_seq *q)
+{
+    struct verify *v = verify_of(q);
+    if (q->err != OX_OK)
+        return OX_FINISH(q, q->err);
+    if (v->named.named)
+        verify_bad(v, v->doubt_entry, v->doubt);
+    else
+        v->gone++;
+    return OX_GOTO(q, verify_item);
+}
+
+// These say nothing about a ledger: the place as a whole can't be read now.
+static bool verify_is_cut_off(enum ox_err err)
+{
+    return err == OX_E_PLACE_CLOSED || err == OX_E_PLACE_CHANGED || err == OX_E_NO_PLACE || err == OX_E_PLACE_BLOCKED ||
+           err == OX_E_SHUTDOWN;
+}
+
 static ox_step verify_opened(struct ox_seq *q)
 {
     struct verify *v = verify_of(q);
+    if (verify_is_cut_off(q->err))
+        return OX_FINISH(q, q->err);
     v->ledgers++;
-    if (q->err != OX_OK) {
-        verify_bad(v, -1, ox_err_text(q->err));
-        return OX_GOTO(q, verify_item);
-    }
+    if (q->err != OX_OK)
+        return verify_doubt(v, -1, ox_err_text(q->err));
     v->ledger = v->open.ledger;
     v->scan = (struct data_scan){.d = v->d,
                                  .ledger = v->ledger,
@@ -163,8 +197,8 @@ static ox_step verify_scanned(struct ox_seq *q)
     v->entries += (uint64_t)OX_MAX(v->scan.entry, INT64_C(0));
     v->bytes += v->scan.bytes;
     if (err != OX_OK)
-        verify_bad(v, v->scan.entry, ox_err_text(err));
-    else if (strcmp(v->scan.digest, v->walk.found[v->at].digest) != 0)
-        verify_bad(v, -1, "its entries are not those that the record's digest was computed of");
+        return verify_doubt(v, v->scan.entry, ox_err_text(err));
+    if (strcmp(v->scan.digest, v->walk.found[v->at].digest) != 0)
+        return verify_doubt(v, -1, "its entries are not those that the record's digest was computed of");
     return OX_GOTO(q, verify_item);
 }

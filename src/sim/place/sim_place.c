@@ -356,6 +356,20 @@ static void sim_open(struct ox_place *p, struct ox_ledger_open *op, int64_t id, 
     sim_call_start(c, OX_SIM_CALL_OPEN, id, -1);
 }
 
+// What an append stores; the caller owns it. Garbled: the last byte is another one.
+static struct ox_buf sim_append_bytes(const struct ox_append *a, bool garble)
+{
+    struct ox_buf joined = ox_buf_join(a->parts, a->part_count);
+    uint8_t *data = NULL;
+    struct ox_buf kept = ox_buf_new(joined.len, &data);
+    if (joined.len > 0) {
+        memcpy(data, joined.data, joined.len);
+        data[joined.len - 1] ^= garble ? 1 : 0;
+    }
+    ox_buf_unref(&joined);
+    return kept;
+}
+
 static enum ox_err sim_append_run(struct sim_call *c)
 {
     struct ox_append *a = CONTAINER_OF(c->op, struct ox_append, op);
@@ -367,9 +381,7 @@ static enum ox_err sim_append_run(struct sim_call *c)
     if (h->kept->info.state != OX_LEDGER_OPEN)
         return OX_E_CLOSED;
     OX_ASSERT(a->entry == h->kept->info.last_entry + 1);
-    struct ox_buf joined = ox_buf_join(a->parts, a->part_count);
-    store_append(h->kept, ox_buf_copy(joined.data, joined.len));
-    ox_buf_unref(&joined);
+    store_append(h->kept, sim_append_bytes(a, c->fault.garble));
     if (c->fault.err == OX_OK) {
         h->ledger.info.last_entry = h->kept->info.last_entry;
         h->ledger.info.length = h->kept->info.length;

@@ -28,6 +28,7 @@ struct ox_sim_place_fault {
     uint64_t after_ns;  // from then until the answer
     enum ox_err err;    // not OK: answered instead of the outcome
     bool effect;        // with err: it takes effect all the same
+    bool garble;        // an append stores other bytes, as many as it was given (and says nothing)
 };
 // Chooses; embedded in its owner, which outlives the place.
 struct ox_sim_place_faults {
