@@ -30,6 +30,7 @@ uint32_t ox_router_add(struct ox_router *r, struct ox_place *take_place)
 {
     uint32_t index = router_slot_new(r, take_place->name);
     r->slots[index].place = take_place;
+    r->slots[index].openings = 1;
     return index;
 }
 
@@ -48,6 +49,7 @@ void ox_router_attach(struct ox_router *r, uint32_t index, struct ox_place *take
     struct ox_router_slot *slot = router_slot(r, index);
     OX_ASSERT(!slot->place && strcmp(slot->name, take_place->name) == 0);
     slot->place = take_place;
+    slot->openings++;
 }
 
 void ox_router_detach(struct ox_router *r, struct ox_op *op, uint32_t index, enum ox_err err)
@@ -97,6 +99,12 @@ enum ox_err ox_router_find(const struct ox_router *r, const char *name, uint32_t
 struct ox_place *ox_router_place(const struct ox_router *r, uint32_t index)
 {
     return router_slot(r, index)->place;
+}
+
+uint32_t ox_router_opening(const struct ox_router *r, uint32_t index)
+{
+    const struct ox_router_slot *slot = router_slot(r, index);
+    return slot->place ? slot->openings : 0;
 }
 
 const char *ox_router_name(const struct ox_router *r, uint32_t index)

@@ -17,6 +17,7 @@ struct ox_router_slot {
     char *name;             // as registered
     struct ox_place *place; // or NULL: not open here
     enum ox_err err; // what every use answers while place is NULL: PLACE_CLOSED, PLACE_CHANGED; NO_PLACE once it is unregistered
+    uint32_t openings;  // how often it was added or attached
     bool reads_blocked; // by the read mode: opens for reading answer PLACE_BLOCKED
 };
 
@@ -49,6 +50,8 @@ void ox_router_block_reads(struct ox_router *r, uint32_t index, bool on);
 enum ox_err ox_router_find(const struct ox_router *r, const char *name, uint32_t *ret_index) OX_CHECKED;
 // A registered place, or NULL while it is not open here. Borrowed.
 struct ox_place *ox_router_place(const struct ox_router *r, uint32_t index);
+// Which opening of a registered place this is, from 1; 0 while it is not open here.
+uint32_t ox_router_opening(const struct ox_router *r, uint32_t index);
 // A registered place's name, open or not. Borrowed.
 const char *ox_router_name(const struct ox_router *r, uint32_t index);
 // Who holds open handles on ledgers of a place: visit is called for each (ledger handles are borrowed for the call). Returns how many there are.

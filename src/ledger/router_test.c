@@ -187,7 +187,9 @@ static void test_router_says_why_a_place_cannot_be_used(void **state)
     assert_int_equal(rig_open(&rig, two), OX_E_PLACE_CLOSED);
     assert_int_equal(ox_router_reserve(&rig.router, "two", OX_E_PLACE_CHANGED), two);
     assert_int_equal(rig_open(&rig, two), OX_E_PLACE_CHANGED);
+    assert_int_equal(ox_router_opening(&rig.router, two), 0);
     ox_router_attach(&rig.router, two, &second.place);
+    assert_int_equal(ox_router_opening(&rig.router, two), 1);
     assert_int_equal(rig_open(&rig, two), OX_E_NO_LEDGER);
     rig_end(&rig);
 }

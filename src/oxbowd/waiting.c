@@ -14,10 +14,10 @@ static struct waiting *waiting_of(struct ox_seq *s)
     return CONTAINER_OF(s, struct waiting, seq);
 }
 
-// The place as it is open now, or NULL.
-static const struct ox_place *waiting_open(const struct waiting *w)
+// The place's present opening, or 0.
+static uint32_t waiting_open(const struct waiting *w)
 {
-    return ox_router_place(w->factory->router, w->place);
+    return ox_router_opening(w->factory->router, w->place);
 }
 
 // Places are registered while the broker runs; their indexes stay.
@@ -74,7 +74,7 @@ static ox_step waiting_place(struct ox_seq *s)
         return waiting_next(s);
     }
     if (!waiting_open(w)) {
-        w->places[w->place]->swept = NULL;
+        w->places[w->place]->swept = 0;
         return OX_GOTO(s, waiting_count);
     }
     ox_seq_bind(s, &w->op, "oxbowd.waiting.deletes");
@@ -86,7 +86,7 @@ static ox_step waiting_place(struct ox_seq *s)
 static ox_step waiting_retried(struct ox_seq *s)
 {
     struct waiting *w = waiting_of(s);
-    const struct ox_place *open = waiting_open(w);
+    uint32_t open = waiting_open(w);
     if (s->err != OX_OK || w->over || !open || open == w->places[w->place]->swept)
         return OX_GOTO(s, waiting_count);
     ox_seq_bind(s, &w->op, "oxbowd.waiting.sweep");
@@ -100,7 +100,7 @@ static ox_step waiting_swept(struct ox_seq *s)
     struct waiting *w = waiting_of(s);
     struct waiting_place *p = w->places[w->place];
     if (s->err != OX_OK || waiting_open(w) != p->swept)
-        p->swept = NULL; // once more in the next round
+        p->swept = 0; // once more in the next round
     else
         ox_info(w->factory->log, "oxbowd.waiting.swept", "place=%s", ox_router_name(w->factory->router, w->place));
     return OX_GOTO(s, waiting_count);

@@ -6,9 +6,9 @@
 
 // What is known of one place, by its index.
 struct waiting_place {
-    const struct ox_place *swept; // private: as it was when its orphans had been looked for; NULL: not yet
-    bool shown;                   // private: `pending` is registered
-    struct ox_metric pending;     // private: bookie_cluster_pending_deletes
+    uint32_t swept;           // the opening that was swept (ox_router_opening); 0: none
+    bool shown;               // private: `pending` is registered
+    struct ox_metric pending; // private: bookie_cluster_pending_deletes
 };
 
 // Embedded in the program's state; zeroed before waiting_start.

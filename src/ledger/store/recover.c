@@ -77,7 +77,6 @@ static struct store_opening *opening_of(struct ox_seq *q)
     return CONTAINER_OF(q, struct store_opening, seq);
 }
 
-static bool open_name_number(const char *name, const char *prefix, uint64_t *ret);
 
 // The first segment takes the copy already, though zeros are still being written behind it.
 static bool open_has_room(const struct store_opening *o)
@@ -107,16 +106,15 @@ static ox_step open_look(struct ox_seq *q)
     return OX_WAIT(q, open_looked);
 }
 
-// A store has segments from its first moment on: where none are, its disk is not mounted, or it was emptied.
+// A store leaves its lock and its table where it is, whatever becomes of its segments: where neither is, its disk is not mounted, or it was emptied.
 static ox_step open_looked(struct ox_seq *q)
 {
     struct store_opening *o = opening_of(q);
-    uint64_t number;
     bool there = false;
     if (q->err != OX_OK)
         return OX_FINISH(q, q->err);
     for (size_t i = 0; i < o->list.count && !there; i++)
-        there = open_name_number(o->list.items[i].name, "seg-", &number) || !strcmp(o->list.items[i].name, "table.mdb");
+        there = !strcmp(o->list.items[i].name, "lock") || !strcmp(o->list.items[i].name, "table.mdb");
     ox_dirlist_fini(&o->list);
     return there ? OX_GOTO(q, open_mkdir) : OX_FINISH(q, OX_E_NOT_FOUND);
 }
