@@ -47,7 +47,8 @@ static char *world_canonical(struct ox_place_opener *o, const char *uri, const c
     return NULL;
 }
 
-static void world_open(struct ox_place_opener *o, struct ox_op *op, const char *name, const char *uri, bool existing, struct ox_place **ret)
+static void world_open(struct ox_place_opener *o, struct ox_op *op, const char *name, const char *uri, bool existing,
+                       struct ox_place **ret)
 {
     (void)existing;
     struct world *w = CONTAINER_OF(o, struct world, opener);

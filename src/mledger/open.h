@@ -10,8 +10,8 @@ struct ml_opening {
     struct ox_mledger *ml;
     bool create;
     struct ml_claim claim; // waited for, if somebody works on the log's nodes
-    uint32_t place;     // whose identity is being checked
-    enum ox_err failed; // why the log is taken down again
+    uint32_t place;        // whose identity is being checked
+    enum ox_err failed;    // why the log is taken down again
     struct ox_meta_get get;
     struct ox_meta_put put;
     struct ox_ledger_open open;

@@ -305,7 +305,7 @@ void ctl_show_verify(const json_t *verify)
     if (json_array_size(bad) == 0)
         printf("each is what was moved\n");
     else
-        printf("%zu differ from what was moved: do not clean up; see the guide (docs/bookie-clusters.md)\n",
+        printf("%zu differ from what was moved: do not clean up; see the guide (docs/switching-storage.md)\n",
                json_array_size(bad));
 }
 

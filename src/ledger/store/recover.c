@@ -77,7 +77,6 @@ static struct store_opening *opening_of(struct ox_seq *q)
     return CONTAINER_OF(q, struct store_opening, seq);
 }
 
-
 // The first segment takes the copy already, though zeros are still being written behind it.
 static bool open_has_room(const struct store_opening *o)
 {

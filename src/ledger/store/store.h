@@ -25,10 +25,10 @@ struct ox_store_config {
     uint64_t batch_bytes_max;    // one write; an entry above it makes a batch of its own
     uint64_t inflight_bytes_max; // appends that wait or are being written; beyond it an append fails with LIMIT
     uint64_t compaction_bytes_per_s;
-    uint32_t compaction_percent;  // segments whose live share of the file is below it are compacted; 0: never
-    enum ox_lane journal_lane;    // of writes and syncs; places that share one wait for each other's disks
-    struct ox_metrics *metrics;   // or NULL
-    bool existing;                // only one that is there already is opened: where nothing of a store is, NOT_FOUND, and nothing is made
+    uint32_t compaction_percent; // segments whose live share of the file is below it are compacted; 0: never
+    enum ox_lane journal_lane;   // of writes and syncs; places that share one wait for each other's disks
+    struct ox_metrics *metrics;  // or NULL
+    bool existing; // only one that is there already is opened: where nothing of a store is, NOT_FOUND, and nothing is made
     struct ox_table_source table; // of the ledger table
 };
 // Defaults: OX_SEGMENT_BYTES, sync, 256 MiB reserve, OX_INDEX_CACHE_BYTES, 4 MiB batches, 2x OX_TOTAL_INFLIGHT_BYTES, 16 MiB/s below 40 %, LMDB.

@@ -63,7 +63,8 @@ static void room_capacity(struct ox_place *p, struct ox_capacity *ret)
     *ret = b->cluster->room[opener_store(p->uri)];
 }
 
-static void opener_open(struct ox_place_opener *o, struct ox_op *op, const char *name, const char *uri, bool existing, struct ox_place **ret)
+static void opener_open(struct ox_place_opener *o, struct ox_op *op, const char *name, const char *uri, bool existing,
+                        struct ox_place **ret)
 {
     (void)existing;
     struct broker *b = CONTAINER_OF(o, struct broker, opener);

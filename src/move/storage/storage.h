@@ -27,7 +27,8 @@
 struct ox_place_opener {
     // *ret is set before op finishes with OK; its name is `name`. existing: it was registered before; where nothing of it is: NOT_FOUND, and nothing is made.
     // Errors: INVALID (a scheme or form that is not understood), LOCKED (in use), NO_SPACE, ...
-    void (*open)(struct ox_place_opener *o, struct ox_op *op, const char *name, const char *uri, bool existing, struct ox_place **ret);
+    void (*open)(struct ox_place_opener *o, struct ox_op *op, const char *name, const char *uri, bool existing,
+                 struct ox_place **ret);
     // The URI in its one canonical form (absolute, without "." and ".."), to be freed; NULL if it is not understood, *why says what is.
     char *(*canonical)(struct ox_place_opener *o, const char *uri, const char **why);
 };
