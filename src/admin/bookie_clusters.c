@@ -333,6 +333,69 @@ void admin_storage_promote_cursor(struct admin_request *r)
     ox_storage_promote_cursor(r->admin->storage, &c->call, topic, cursor, target, expected);
 }
 
+// ---- places of their own --------------------------------------------------------------------------------------------
+
+// "tenant/namespace" or "persistent://tenant/namespace/topic" of the path; kept with the call. NULL: answered, and the call is gone.
+static const char *target_name(struct cluster_call *c, bool topic)
+{
+    char **at = &c->request->segments[CLUSTER_NAME_AT + 1];
+    if (strchr(at[0], '/') || strchr(at[1], '/')) {
+        cluster_refuse(c, "tenant and namespace are one segment of the path each");
+        return NULL;
+    }
+    c->query = topic ? ox_asprintf("persistent://%s/%s/%s", at[0], at[1], at[2]) : ox_asprintf("%s/%s", at[0], at[1]);
+    return c->query;
+}
+
+static void target_ask(struct admin_request *r, unsigned good_status, const char *what, bool topic,
+                       void (*verb)(struct ox_storage *st, struct ox_storage_call *call, const char *name))
+{
+    struct cluster_call *c = cluster_begin(r, good_status, what);
+    const char *name = c && body_read(c, NULL, 0) ? target_name(c, topic) : NULL;
+    if (name)
+        verb(r->admin->storage, &c->call, name);
+}
+
+static void target_set(struct admin_request *r, bool topic)
+{
+    const char *target = NULL;
+    const struct field fields[] = {{"target", FIELD_TEXT, .required = true, .to.text = &target}};
+    struct cluster_call *c = cluster_begin(r, MHD_HTTP_NO_CONTENT, "set-target");
+    const char *name = c && body_read(c, fields, OX_COUNT(fields)) ? target_name(c, topic) : NULL;
+    if (name)
+        ox_storage_target_set(r->admin->storage, &c->call, name, target);
+}
+
+void admin_storage_namespace_target(struct admin_request *r)
+{
+    target_ask(r, MHD_HTTP_OK, "get-target", false, ox_storage_target_get);
+}
+
+void admin_storage_namespace_target_set(struct admin_request *r)
+{
+    target_set(r, false);
+}
+
+void admin_storage_namespace_target_remove(struct admin_request *r)
+{
+    target_ask(r, MHD_HTTP_NO_CONTENT, "remove-target", false, ox_storage_target_remove);
+}
+
+void admin_storage_topic_target(struct admin_request *r)
+{
+    target_ask(r, MHD_HTTP_OK, "get-target", true, ox_storage_target_get);
+}
+
+void admin_storage_topic_target_set(struct admin_request *r)
+{
+    target_set(r, true);
+}
+
+void admin_storage_topic_target_remove(struct admin_request *r)
+{
+    target_ask(r, MHD_HTTP_NO_CONTENT, "remove-target", true, ox_storage_target_remove);
+}
+
 // ---- data -----------------------------------------------------------------------------------------------------------
 
 void admin_storage_move_data(struct admin_request *r)

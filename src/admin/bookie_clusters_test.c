@@ -245,6 +245,39 @@ static void test_data_routes(void **state)
     world_end(&w);
 }
 
+static void test_target_routes(void **state)
+{
+    (void)state;
+    static const char ns[] = "/namespaces/public/default/target", topic[] = "/topics/public/default/a%2Fb/target";
+    struct world w;
+    world_start(&w);
+    expect(&w, "PUT", ns, "{\"target\":\"default\"}", 409, "register a second one first");
+    expect(&w, "POST", "/big", "{\"metadataServiceUri\":\"embedded:/1\"}", 204, "");
+    expect(&w, "GET", ns, "", 200, "{\"name\":\"public/default\",\"target\":\"default\",\"source\":\"cluster\"}");
+    expect(&w, "DELETE", ns, "", 404, "public/default");
+    expect(&w, "PUT", ns, "{\"target\":\"none\"}", 404, "none");
+    expect(&w, "PUT", ns, "{\"cluster\":\"big\"}", 400, "cluster");
+    expect(&w, "PUT", ns, "", 400, "target");
+    expect(&w, "PUT", "/namespaces/pub%20lic/default/target", "{\"target\":\"big\"}", 400, "pub lic/default");
+    expect(&w, "PUT", "/namespaces/a%2Fb/default/target", "{\"target\":\"big\"}", 400, "segment");
+    expect(&w, "PUT", ns, "{\"target\":\"big\"}", 204, "");
+    expect(&w, "GET", ns, "", 200, "\"target\":\"big\",\"source\":\"namespace\"");
+    expect(&w, "GET", topic, "", 200,
+           "{\"name\":\"persistent://public/default/a/b\",\"target\":\"big\",\"source\":\"namespace\"}");
+    expect(&w, "PUT", topic, "{\"target\":\"default\"}", 204, "");
+    expect(&w, "GET", topic, "", 200, "\"target\":\"default\",\"source\":\"topic\"");
+    expect(&w, "DELETE", topic, "", 204, "");
+    expect(&w, "DELETE", "/big", "", 409, "big is the target of public/default");
+    expect(&w, "POST", "/close-client/big", "", 409, "big is the target of public/default");
+    expect(&w, "GET", "/safe-to-release/big", "", 200, "big is the target of public/default");
+    expect(&w, "DELETE", ns, "", 204, "");
+    expect(&w, "POST", ns, "", 405, "POST");
+    for (const char *const *word = (const char *const[]){"/targets", "/namespaces", "/topics", NULL}; *word; word++)
+        expect(&w, "POST", *word, "{\"metadataServiceUri\":\"embedded:/2\"}", 400, "reserved");
+    expect(&w, "DELETE", "/big", "", 204, "");
+    world_end(&w);
+}
+
 static void test_orders_about_a_switch(void **state)
 {
     (void)state;
@@ -332,6 +365,7 @@ int main(void)
         cmocka_unit_test(test_registry_routes),
         cmocka_unit_test(test_switching_routes),
         cmocka_unit_test(test_data_routes),
+        cmocka_unit_test(test_target_routes),
         cmocka_unit_test(test_orders_about_a_switch),
         cmocka_unit_test(test_bodies_and_queries_are_checked),
         cmocka_unit_test(test_a_client_that_goes_away_leaves_the_order),

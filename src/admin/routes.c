@@ -36,6 +36,12 @@ static const struct admin_route admin_routes[] = {
     {"POST", "admin/v2/bookie-clusters/cleanup", admin_storage_cleanup},
     {"POST", "admin/v2/bookie-clusters/close-client/*", admin_storage_close_client},
     {"POST", "admin/v2/bookie-clusters/internal/promote-cursor", admin_storage_promote_cursor},
+    {"GET", "admin/v2/bookie-clusters/namespaces/*/*/target", admin_storage_namespace_target},
+    {"PUT", "admin/v2/bookie-clusters/namespaces/*/*/target", admin_storage_namespace_target_set},
+    {"DELETE", "admin/v2/bookie-clusters/namespaces/*/*/target", admin_storage_namespace_target_remove},
+    {"GET", "admin/v2/bookie-clusters/topics/*/*/*/target", admin_storage_topic_target},
+    {"PUT", "admin/v2/bookie-clusters/topics/*/*/*/target", admin_storage_topic_target_set},
+    {"DELETE", "admin/v2/bookie-clusters/topics/*/*/*/target", admin_storage_topic_target_remove},
     {"GET", "admin/v2/bookie-clusters/*", admin_storage_get}, // behind the words above, which no cluster can be named
     {"POST", "admin/v2/bookie-clusters/*", admin_storage_register},
     {"DELETE", "admin/v2/bookie-clusters/*", admin_storage_unregister},

@@ -46,9 +46,11 @@ static bool producer_is_succeeded(const struct ox_producer *old, const struct ox
 // The topic was loaded on a full disk and is there for its consumers. When there is space again it is loaded anew, and this client comes back.
 static ox_step opening_without_space(struct ox_producer_open *o)
 {
-    struct ox_router *router = o->topic->shard->router;
-    struct ox_capacity capacity;
-    ox_place_capacity(ox_router_place(router, router->active), &capacity);
+    struct ox_shard *sh = o->topic->shard;
+    struct ox_place *place = ox_router_place(sh->router, ox_ml_target(sh->mledgers, o->topic->ml->name));
+    struct ox_capacity capacity = {0};
+    if (place)
+        ox_place_capacity(place, &capacity);
     if (!capacity.writable)
         return opening_fail(o, OX_E_NO_SPACE, "the disk is full: no messages are taken until there is space");
     topic_fail(o->topic, OX_E_NO_SPACE);

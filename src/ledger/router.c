@@ -163,7 +163,7 @@ static void router_pushed(struct ox_op *op)
         router_create_next(c);
 }
 
-static void router_create_in(struct ox_router_create *c, struct ox_place *place, int64_t physical)
+static void router_create_at(struct ox_router_create *c, struct ox_place *place, int64_t physical)
 {
     c->location.physical = physical;
     ox_op_init(&c->create.op, c->router->loop, router_created, "create ledger");
@@ -181,13 +181,13 @@ static void router_id_taken(struct ox_op *op)
     if (err != OX_OK) {
         router_create_finish(c, err);
     } else if (c->copy) {
-        router_create_in(c, place, c->next.id);
+        router_create_at(c, place, c->next.id);
     } else if (c->next.id <= floor) {
         ox_op_init(&c->push, r->loop, router_pushed, "push id");
         ox_place_push_id(place, &c->push, floor);
     } else {
         c->location.id = r->id_floor = c->next.id;
-        router_create_in(c, place, c->next.id);
+        router_create_at(c, place, c->next.id);
     }
 }
 
@@ -216,7 +216,13 @@ static void router_create_begin(struct ox_router *r, struct ox_router_create *op
 
 void ox_router_create(struct ox_router *r, struct ox_router_create *op, int64_t above, const struct ox_kv *custom)
 {
-    router_create_begin(r, op, r->active, custom);
+    ox_router_create_in(r, op, r->active, above, custom);
+}
+
+void ox_router_create_in(struct ox_router *r, struct ox_router_create *op, uint32_t place, int64_t above,
+                         const struct ox_kv *custom)
+{
+    router_create_begin(r, op, place, custom);
     op->copy = false;
     op->above = above;
     router_create_next(op);
@@ -232,7 +238,7 @@ void ox_router_create_copy(struct ox_router *r, struct ox_router_create *op, uin
     struct ox_place *target = NULL;
     enum ox_err err = router_use(r, place, &target);
     if (err == OX_OK)
-        router_create_in(op, target, id);
+        router_create_at(op, target, id);
     else
         router_create_finish(op, err);
 }

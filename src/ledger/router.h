@@ -73,6 +73,9 @@ struct ox_router_create {
     struct ox_op push;              // private
 };
 void ox_router_create(struct ox_router *r, struct ox_router_create *op, int64_t above, const struct ox_kv *custom);
+// The same in a chosen place, active or not. Errors: also those of places that are not open; no other place is taken instead.
+void ox_router_create_in(struct ox_router *r, struct ox_router_create *op, uint32_t place, int64_t above,
+                         const struct ox_kv *custom);
 // Makes a ledger of a chosen logical id in a chosen place, for a copy: the physical id is the same where it is free there else the next of that place's generator. custom must tell the copy apart. Errors: those of next_id and create, and of places that are not open.
 void ox_router_create_copy(struct ox_router *r, struct ox_router_create *op, uint32_t place, int64_t id,
                            const struct ox_kv *custom);

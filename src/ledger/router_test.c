@@ -214,6 +214,27 @@ static void test_router_makes_ledgers_in_the_active_place(void **state)
     rig_end(&rig);
 }
 
+// The place is read once: a create that has begun ends where it began, and says so.
+static void test_router_creates_end_where_they_began(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct fake second;
+    rig_start(&rig);
+    uint32_t two = rig_second(&rig, &second);
+    ox_router_attach(&rig.router, two, &second.place);
+    struct ox_router_create op = {0};
+    struct ox_kv custom = {0};
+    ox_op_init(&op.op, rig.loop, ox_sim_done, "create");
+    ox_router_create(&rig.router, &op, -1, &custom);
+    ox_router_activate(&rig.router, two); // while the first place is being asked for an id
+    assert_int_equal(ox_sim_wait(rig.sim, &op.op), OX_OK);
+    assert_int_equal(op.location.place, 0);
+    assert_ptr_equal(op.ledger, &rig.fake.ledger);
+    assert_int_equal(second.created, 0);
+    rig_end(&rig);
+}
+
 static void test_router_copies_keep_their_logical_id(void **state)
 {
     (void)state;
@@ -281,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_router_knows_places_by_name_and_refuses_others),
         cmocka_unit_test(test_router_says_why_a_place_cannot_be_used),
         cmocka_unit_test(test_router_makes_ledgers_in_the_active_place),
+        cmocka_unit_test(test_router_creates_end_where_they_began),
         cmocka_unit_test(test_router_copies_keep_their_logical_id),
         cmocka_unit_test(test_router_closes_a_place_without_holders_only),
     };

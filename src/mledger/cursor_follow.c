@@ -13,9 +13,14 @@ struct ml_follower *ox_cursor_follower(struct ox_cursor *c)
     return &cursor_impl(c)->follower;
 }
 
+static uint32_t cursor_target(const struct cursor_impl *impl)
+{
+    return ox_ml_target(impl->cursor->ml->factory, impl->cursor->ml->name);
+}
+
 static bool cursor_ledger_is_elsewhere(const struct cursor_impl *impl)
 {
-    return impl->where.id >= 0 && impl->where.place != impl->cursor->ml->factory->router->active;
+    return impl->where.id >= 0 && impl->where.place != cursor_target(impl);
 }
 
 bool ox_cursor_is_elsewhere(const struct ox_cursor *c)
@@ -47,7 +52,7 @@ static ox_step follow_make(struct ox_seq *s)
     struct ox_kv custom = {0};
     cursor_custom(w->impl->cursor, &custom);
     ox_seq_bind(s, &w->create.op, "cursor.follow.create");
-    ox_router_create(w->impl->cursor->ml->factory->router, &w->create, -1, &custom);
+    ox_router_create_in(w->impl->cursor->ml->factory->router, &w->create, cursor_target(w->impl), -1, &custom);
     ox_kv_fini(&custom);
     return OX_WAIT(s, follow_made);
 }
@@ -128,7 +133,7 @@ bool cursor_follow_take(struct cursor_impl *impl)
     struct cursor_follow *w = impl->follow;
     if (!w || w->step != CURSOR_FOLLOW_READY)
         return false;
-    bool right = cursor_ledger_is_elsewhere(impl) && w->where.place == impl->cursor->ml->factory->router->active &&
+    bool right = cursor_ledger_is_elsewhere(impl) && w->where.place == cursor_target(impl) &&
                  ox_pos_cmp(impl->stored_pos, w->first_pos) >= 0;
     if (!right) {
         cursor_follow_end(impl, OX_OK);

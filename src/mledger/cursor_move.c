@@ -49,6 +49,11 @@ static struct cursor_move *move_of(struct ox_seq *s)
     return CONTAINER_OF(s, struct cursor_move, seq);
 }
 
+static uint32_t move_target(const struct cursor_move *v)
+{
+    return ox_ml_target(v->factory, v->m->log);
+}
+
 // ---- how many at once -------------------------------------------------------------------------------------------------
 
 static ox_step move_start(struct ox_seq *s)
@@ -131,7 +136,7 @@ static ox_step move_by_owner(struct ox_seq *s, struct ox_mledger *ml)
     if (!c || !c->durable)
         return OX_FINISH(s, OX_E_NOT_FOUND);
     struct ox_location where = cursor_impl(c)->where;
-    if (where.id < 0 || where.place == v->factory->router->active)
+    if (where.id < 0 || where.place == move_target(v))
         return OX_GOTO(s, move_is_done_already);
     if (v->m->expected >= 0 && v->m->expected != where.id)
         return OX_FINISH(s, OX_E_CONFLICT);
@@ -191,7 +196,7 @@ static ox_step move_node(struct ox_seq *s)
     enum ox_err err = cursor_node_find(v->factory, v->node, &v->from);
     if (err != OX_OK)
         return move_failed(s, err, "node");
-    if (v->from.id < 0 || v->from.place == v->factory->router->active)
+    if (v->from.id < 0 || v->from.place == move_target(v))
         return OX_GOTO(s, move_is_done_already);
     if (v->m->expected >= 0 && v->m->expected != v->from.id)
         return OX_FINISH(s, OX_E_CONFLICT);
@@ -254,7 +259,7 @@ static ox_step move_choose(struct ox_seq *s)
     if (cursor_node_holds(v->factory, v->node, v->entry))
         return OX_GOTO(s, move_write);
     ox_seq_bind(s, &v->create.op, "cursor.move.create");
-    ox_router_create(v->factory->router, &v->create, -1, &v->owner);
+    ox_router_create_in(v->factory->router, &v->create, move_target(v), -1, &v->owner);
     return OX_WAIT(s, move_made);
 }
 

@@ -264,7 +264,8 @@ static ox_step cursor_new_ledger(struct ox_seq *s)
     struct ox_kv custom = {0};
     cursor_custom(impl->cursor, &custom);
     ox_seq_bind(s, &impl->create.op, "cursor.ledger.create");
-    ox_router_create(cursor_factory(impl)->router, &impl->create, -1, &custom);
+    struct ox_ml_factory *f = cursor_factory(impl);
+    ox_router_create_in(f->router, &impl->create, ox_ml_target(f, impl->cursor->ml->name), -1, &custom);
     ox_kv_fini(&custom);
     return OX_WAIT(s, cursor_new_ledger_made);
 }

@@ -44,6 +44,10 @@ struct ox_ml_append;
 
 // One per shard. Zero it, set the public members, then ox_ml_factory_init.
 struct ox_ml_factory {
+    // public: index of the place where a log's new ledgers are made; NULL: the router's active one, for all
+    uint32_t (*target)(void *ctx, const char *log);
+    void *target_ctx; // public: of target
+
     struct ox_loop *loop;           // public
     struct ox_log *log;             // public
     struct ox_meta *meta;           // public
@@ -67,6 +71,11 @@ struct ox_ml_factory {
     uint64_t probe_ns;                                    // private
     struct ox_metric appends, append_bytes, append_failures, rollovers, trimmed_ledgers, lost_entries, cursor_flushes; // private
 };
+// The place where a log's new ledgers, and its cursors', are made: whatever of them is in another one is elsewhere. After target's answers have changed: ox_ml_follow.
+static inline uint32_t ox_ml_target(const struct ox_ml_factory *f, const char *log)
+{
+    return f->target ? f->target(f->target_ctx, log) : f->router->active;
+}
 // Registers the metrics and makes the cache (settings' cache size: cache_bytes).
 void ox_ml_factory_init(struct ox_ml_factory *f, uint64_t cache_bytes);
 // Waits for deletes of dropped ledgers that are in flight; what pauses before another try is left to the next start's sweep. Once, before fini.

@@ -24,7 +24,7 @@ static bool follow_log_is_elsewhere(const struct mledger_impl *impl)
     const struct ox_mledger *ml = impl->ml;
     if (!ml_is_open(ml) || impl->fail_err != OX_OK || ml->terminated || ml->full || !impl->current)
         return false;
-    return impl->current->where.place != ml->factory->router->active;
+    return impl->current->where.place != ox_ml_target(ml->factory, ml->name);
 }
 
 static bool follower_is_elsewhere(const struct ml_follower *w)

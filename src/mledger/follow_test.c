@@ -240,6 +240,45 @@ static void test_follow_while_appends_and_acks_flow(void **state)
     rig_fini(&r);
 }
 
+static uint32_t target_of_name(void *ctx, const char *log)
+{
+    const struct rig *r = ctx;
+    return strcmp(log, NAME) == 0 ? NEW : r->w.router.active;
+}
+
+// A log with a target of its own leaves the active place for it, cursors too; another one stays, and both keep to it when the active place changes.
+static void test_follow_a_target_of_its_own(void **state)
+{
+    (void)state;
+    static struct rig r;
+    rig_init(&r, 3);
+    struct ox_mledger *other = world_open(&r.w, "public/default/persistent/other");
+    rig_flow(&r, 20);
+    world_fill(&r.w, other, 0, 2);
+    r.w.factory.target = target_of_name;
+    r.w.factory.target_ctx = &r;
+    ox_ml_follow(&r.w.factory);
+    assert_left(&r, 1, 1, 0);
+    rig_flow(&r, 50);
+    rig_wait_all(&r);
+    assert_left(&r, 0, 0, 0);
+    assert_places(&r, "do");
+    assert_int_equal(world_roll(&r.w, other), OX_OK);
+    assert_int_equal(other->ledgers[other->ledger_count - 1]->where.place, OLD);
+    assert_int_equal(world_roll(&r.w, r.ml), OX_OK);
+    assert_places(&r, "doo");
+    rig_switch(&r, NEW);
+    world_settle(&r.w);
+    assert_int_equal(other->ledgers[other->ledger_count - 1]->where.place, NEW);
+    rig_switch(&r, OLD);
+    world_settle(&r.w);
+    assert_int_equal(other->ledgers[other->ledger_count - 1]->where.place, OLD);
+    assert_places(&r, "doo");
+    assert_all_there(&r);
+    world_close(&r.w, other);
+    rig_fini(&r);
+}
+
 // No append and no acknowledgement waits for the new place, however slow it is.
 // fault: C12
 static void test_follow_slow_place_delays_nobody(void **state)
@@ -959,6 +998,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_follow_while_appends_and_acks_flow),
+        cmocka_unit_test(test_follow_a_target_of_its_own),
         cmocka_unit_test(test_follow_slow_place_delays_nobody),
         cmocka_unit_test(test_follow_empty_log_leaves_nothing_behind),
         cmocka_unit_test(test_follow_ledger_made_in_the_old_place_says_so_and_is_rolled_at_once),

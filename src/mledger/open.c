@@ -96,7 +96,8 @@ ox_step opening_extend(struct ox_seq *s)
         return OX_GOTO(s, opening_record);
     ox_seq_bind(s, &o->making.op, "mledger.open.create");
     int64_t above = OX_MAX(ml_list_max(o->ml), o->dropped.id);
-    ox_router_create(o->ml->factory->router, &o->making, above, &ml_impl(o->ml)->owner);
+    struct ox_ml_factory *f = o->ml->factory;
+    ox_router_create_in(f->router, &o->making, ox_ml_target(f, o->ml->name), above, &ml_impl(o->ml)->owner);
     return OX_WAIT(s, opening_made);
 }
 

@@ -14,9 +14,9 @@
 
 // ---- following the active place
 
-// Every open log whose current ledger, and every open cursor whose ledger, is not in the router's active place rolls over (make before break), at most
+// Every open log whose current ledger, and every open cursor whose ledger, is not in its target (ox_ml_target: the active place, or one of its own) rolls over (make before break), at most
 // settings.follow_max at once; what fails is tried again after a pause, until nothing is left. A log or cursor that is opened or recorded later and finds
-// itself elsewhere does so by itself. Called when the active place has changed; calling it again is harmless.
+// itself elsewhere does so by itself. Called when a target has changed; calling it again is harmless.
 void ox_ml_follow(struct ox_ml_factory *f);
 // Stops starting new rollovers (on), or goes on.
 void ox_ml_follow_pause(struct ox_ml_factory *f, bool on);
@@ -75,8 +75,8 @@ void ox_ml_owner(const struct ox_ml_factory *f, const char *log, const char *cur
 
 // ---- bringing it elsewhere
 
-// Brings a cursor's position out of a ledger that is not in the active place: by a rollover if its log is loaded; else it reads the last position there and
-// writes it into the node, where it fits, or into a new ledger in the active place, by one compare-and-set, without loading the log. The ledger that is not
+// Brings a cursor's position out of a ledger that is not in its log's target: by a rollover if its log is loaded; else it reads the last position there and
+// writes it into the node, where it fits, or into a new ledger there, by one compare-and-set, without loading the log. The ledger that is not
 // needed any more is discarded. op OK also if nothing was left to do (already). Errors: NOT_FOUND (log or cursor), CONFLICT (`expected` names another
 // ledger), BUSY (the log is being opened or closed: again later), those of the places (nothing has changed then; NO_LEDGER: never taken for an empty cursor).
 struct ox_ml_cursor_move {

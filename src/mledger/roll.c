@@ -129,7 +129,7 @@ static ox_step roll_make(struct ox_seq *s)
     struct ox_ml_factory *f = impl->ml->factory;
     impl->roll.tries++;
     ox_seq_bind(s, &impl->roll.create.op, "mledger.roll.create");
-    ox_router_create(f->router, &impl->roll.create, ml_list_max(impl->ml), &impl->owner);
+    ox_router_create_in(f->router, &impl->roll.create, ox_ml_target(f, impl->ml->name), ml_list_max(impl->ml), &impl->owner);
     return OX_WAIT(s, roll_made);
 }
 

@@ -331,6 +331,87 @@ int ctl_clusters_throttle(struct ctl *ctl)
     return ask_run(ctl, &(struct ask){"PUT", "/throttle", body, "throttle", .show = ctl_show_throttle});
 }
 
+// ---- places of their own --------------------------------------------------------------------------------------------
+
+// The path of a namespace's (TENANT/NAMESPACE) or a topic's target, to be freed. NULL: a message is printed.
+static char *target_path(const char *name)
+{
+    const char *slash = strstr(name, "://") ? NULL : strchr(name, '/');
+    struct ox_str path = {0};
+    if (slash && slash > name && slash[1] && !strchr(slash + 1, '/')) {
+        OX_CLEANUP(ox_free_ptr)
+        char *tenant = ox_strndup(name, (size_t)(slash - name));
+        ox_str_adds(&path, "/namespaces");
+        ctl_path_add(&path, tenant);
+        ctl_path_add(&path, slash + 1);
+    } else {
+        struct ctl_topic topic;
+        if (!ctl_topic_parse(name, &topic))
+            return NULL;
+        ox_str_adds(&path, "/topics");
+        ctl_path_add(&path, topic.tenant);
+        ctl_path_add(&path, topic.namespace);
+        ctl_path_add(&path, topic.name);
+        ctl_topic_fini(&topic);
+    }
+    ox_str_adds(&path, "/target");
+    return ox_str_take(&path);
+}
+
+// take_body NULL: none.
+static int target_run(struct ctl *ctl, const char *method, const char *name, json_t *take_body, struct ask ask)
+{
+    OX_CLEANUP(ox_free_ptr)
+    char *path = target_path(name);
+    if (!path) {
+        json_decref(take_body);
+        return CTL_USAGE;
+    }
+    ask.method = method;
+    ask.path = path;
+    ask.take_body = take_body;
+    ask.what = name;
+    return ask_run(ctl, &ask);
+}
+
+static bool target_parse(struct ctl *ctl, const struct ctl_option *more, size_t count, const char **ret)
+{
+    static const char *const names[] = {"--name", NULL};
+    return thing_parse(ctl, "NAME", names, more, count, ret);
+}
+
+int ctl_clusters_get_target(struct ctl *ctl)
+{
+    const char *name;
+    if (!target_parse(ctl, NULL, 0, &name))
+        return CTL_USAGE;
+    return target_run(ctl, "GET", name, NULL, (struct ask){.show = ctl_show_target});
+}
+
+int ctl_clusters_set_target(struct ctl *ctl)
+{
+    const char *name, *target = NULL;
+    const struct ctl_option options[] = {{"--target", CTL_TEXT, {.text = &target}}};
+    if (!target_parse(ctl, options, OX_COUNT(options), &name))
+        return CTL_USAGE;
+    if (!target)
+        return ctl_misuse(ctl, "which bookie cluster? --target CLUSTER");
+    json_t *body = json_pack("{s:s}", "target", target);
+    if (!body)
+        return ctl_misuse(ctl, "--target: the text is not valid UTF-8");
+    return target_run(ctl, "PUT", name, body, (struct ask){.done = "target set"});
+}
+
+int ctl_clusters_remove_target(struct ctl *ctl)
+{
+    const char *name;
+    if (!target_parse(ctl, NULL, 0, &name))
+        return CTL_USAGE;
+    return target_run(ctl, "DELETE", name, NULL, (struct ask){.done = "target removed"});
+}
+
+// ---- questions ------------------------------------------------------------------------------------------------------
+
 int ctl_clusters_inventory(struct ctl *ctl)
 {
     return plain_run(ctl, &(struct ask){"GET", "/inventory", .what = "inventory", .show = ctl_show_inventory});

@@ -56,6 +56,7 @@ void ctl_show_precheck(const json_t *precheck);
 void ctl_show_plan(const json_t *plan);
 void ctl_show_order(const json_t *answer);
 void ctl_show_status(const json_t *status);
+void ctl_show_target(const json_t *target);
 void ctl_show_throttle(const json_t *throttle);
 void ctl_show_inventory(const json_t *inventory);
 void ctl_show_failures(const json_t *failures);

@@ -64,6 +64,12 @@ static void test_wrong_arguments_are_named(void **state)
     expect(ctl_clusters_throttle, ARGS(NULL), CTL_USAGE, "what shall the limit be?");
     expect(ctl_clusters_throttle, ARGS("--bytes", "-5"), CTL_USAGE, "--bytes wants a size");
     expect(ctl_clusters_throttle, ARGS("--ops", "many"), CTL_USAGE, "a number is wanted after --ops");
+    expect(ctl_clusters_get_target, ARGS(NULL), CTL_USAGE, "NAME is missing");
+    expect(ctl_clusters_set_target, ARGS("a/b"), CTL_USAGE, "which bookie cluster? --target CLUSTER");
+    expect(ctl_clusters_set_target, ARGS("--target", "b"), CTL_USAGE, "NAME is missing");
+    expect(ctl_clusters_set_target, ARGS("a/b", "--target", "\xff"), CTL_USAGE, "not valid UTF-8");
+    expect(ctl_clusters_remove_target, ARGS("a/"), CTL_USAGE, "'a/' is no topic");
+    expect(ctl_clusters_remove_target, ARGS("mem://a/b"), CTL_USAGE, "'mem://a/b' is no topic");
     expect(ctl_clusters_cleanup, ARGS("a"), CTL_USAGE, "too many words: a");
     expect(ctl_clusters_cleanup, ARGS("--max-deletions", "-1"), CTL_USAGE, "a number is wanted after --max-deletions");
     expect(ctl_clusters_status, ARGS("-o", "xml"), CTL_USAGE, "-o wants table or json");
@@ -88,6 +94,9 @@ static void test_right_arguments_reach_for_the_broker(void **state)
            nobody);
     expect(ctl_clusters_cleanup_targets, ARGS("--src-cluster", "a b"), CTL_FAILED, nobody);
     expect(ctl_clusters_safe_to_release, ARGS("a"), CTL_FAILED, nobody);
+    expect(ctl_clusters_get_target, ARGS("public/default"), CTL_FAILED, nobody);
+    expect(ctl_clusters_set_target, ARGS("public/default/t", "--target", "a"), CTL_FAILED, nobody);
+    expect(ctl_clusters_remove_target, ARGS("--name=persistent://public/default/t"), CTL_FAILED, nobody);
     expect(ctl_clusters_watch, ARGS(NULL), CTL_FAILED, nobody); // at once: nobody was there before
 }
 

@@ -189,6 +189,15 @@ void ctl_show_order(const json_t *answer)
         printf("it is the active bookie cluster already; what had failed is tried again\n");
 }
 
+void ctl_show_target(const json_t *target)
+{
+    const char *source = ctl_text_of(target, "source");
+    printf("%s: %s (%s)\n", ctl_text_of(target, "name"), ctl_text_of(target, "target"),
+           !strcmp(source, "topic")       ? "its own target"
+           : !strcmp(source, "namespace") ? "its namespace's target"
+                                          : "the active one");
+}
+
 void ctl_show_throttle(const json_t *throttle)
 {
     struct ox_str text = {0};

@@ -63,6 +63,17 @@ static const struct ctl_command commands[] = {
      ctl_clusters_abort},
     {"bookie-clusters", "move-data", "NAME [--wait]", "move older data too, into the active one (NAME, to be sure)",
      "  --wait  show how it goes on, until nothing is left elsewhere (DATA_MOVED)\n", ctl_clusters_move_data},
+    {"bookie-clusters", "get-target", "NAME", "where new data of a namespace or topic goes",
+     "NAME is TENANT/NAMESPACE or a topic. Example: oxbowctl bookie-clusters get-target public/default\n",
+     ctl_clusters_get_target},
+    {"bookie-clusters", "set-target", "NAME --target CLUSTER", "give a namespace or topic a bookie cluster of its own",
+     "  --target CLUSTER  new data goes there, whichever is active; move-data takes the older there\n"
+     "NAME is TENANT/NAMESPACE or a topic, whose own target wins over its namespace's.\n"
+     "Example: oxbowctl bookie-clusters set-target persistent://public/default/t --target big\n",
+     ctl_clusters_set_target},
+    {"bookie-clusters", "remove-target", "NAME", "let it follow its namespace, or the active bookie cluster, again",
+     "NAME is TENANT/NAMESPACE or a topic. Example: oxbowctl bookie-clusters remove-target public/default\n",
+     ctl_clusters_remove_target},
     {"bookie-clusters", "throttle", "[--bytes 50M] [--ops N]", "how fast data may be moved; at once, and kept",
      "  --bytes SIZE  bytes a second; 0: no limit\n"
      "  --ops N       entries a second; 0: no limit\n",

@@ -37,6 +37,8 @@ MOVING_SHORT = ["register.after_bootstrap", "switch.after_directive", "follow.af
                 "relocate.after_record", "cleanup.after_drop"]
 # What no ordinary life reaches, and where it is armed instead.
 ELSEWHERE = """
+target.after_record: a life gives no topic a target of its own; src/move/storage/targets_test.c
+target.after_remove: likewise; src/move/storage/targets_test.c
 cleanup.after_leftover: a copy that no record names, which moving again would have taken over; src/move/storage/data_test.c
 roll.after_abandon: a next ledger that fails before it is recorded; src/mledger/roll_test.c
 """

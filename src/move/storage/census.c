@@ -39,12 +39,12 @@ static void count_unstamped(const struct ox_storage *st, struct storage_count *c
 void storage_count_add(const struct ox_storage *st, struct storage_count *c, const struct ox_ml_walk *walk,
                        const struct ox_ml_found *f)
 {
-    const char *active = storage_active(st);
-    c->elsewhere += strcmp(f->place, active) != 0;
+    const char *home = storage_home_name(st, walk->log);
+    c->elsewhere += strcmp(f->place, home) != 0;
     if (storage_lost_stamp(st, f))
         count_unstamped(st, c, walk, f);
     for (size_t i = 0; i < f->copy_count; i++)
-        c->elsewhere += strcmp(f->copies[i].place, active) != 0;
+        c->elsewhere += strcmp(f->copies[i].place, home) != 0;
     if (!count_guarded(st, f) || (c->log && !strcmp(c->log, walk->log)))
         return;
     ox_free(c->log);

@@ -198,7 +198,7 @@ static void cleanup_window_add(struct cleanup *k, const struct ox_ledger_info *i
     const char *id = k->st->directive.switch_id, *made_for = ox_kv_find(&info->custom, OX_COPY_SWITCH);
     if (!data_marker_read(k->st, info, &complete, &of))
         return;
-    bool running = (k->st->state == STORAGE_RUNNING || k->st->state == STORAGE_PAUSED) && k->place == k->st->p.router->active;
+    bool running = (k->st->state == STORAGE_RUNNING || k->st->state == STORAGE_PAUSED) && storage_is_home(k->st, k->place);
     if (running && id && made_for && strcmp(id, made_for) == 0 && k->st->move_data)
         return; // its switch goes on with it
     struct cleanup_target *t = &k->window[k->window_count++];

@@ -125,6 +125,25 @@ struct storage_precheck {
 void storage_precheck_run(struct ox_storage *st, struct storage_precheck *k, const char *target, bool supersede);
 void storage_precheck_fini(struct storage_precheck *k);
 
+// ---- targets.c
+
+// Reads all records of targets; what differs from what is known is taken over, and open logs follow.
+struct storage_targets_load {
+    struct ox_op op; // Errors: those of the metadata store; CORRUPT, CONFLICT (nothing is taken over then, why says which record)
+    struct ox_str why; // result; the caller's
+    // private
+    struct ox_storage *st;
+    uint64_t changes;
+    struct ox_seq seq;
+    struct ox_meta_children children;
+    struct ox_meta_get get;
+    size_t at;
+    struct ox_map fresh;
+};
+// Starts it; l is zeroed at first, but for its initialised op.
+void storage_targets_load(struct ox_storage *st, struct storage_targets_load *l);
+void storage_targets_fini(struct ox_storage *st);
+
 // ---- the control half's state
 
 // The loop that keeps the directive followed: watch.c.
@@ -143,6 +162,7 @@ struct storage_watch {
     struct storage_put save;
     struct storage_opening opening;
     struct storage_brokers brokers;
+    struct storage_targets_load targets;
     char **names; // entries being looked at
     size_t name_count, name_at;
     uint32_t place_at;
@@ -152,7 +172,7 @@ struct storage_watch {
     char *opening_name;
     struct ox_op close;
     bool moved; // the entry of the bootstrap place is to be corrected
-    bool deleted_alarm, bootstrap_alarm, follow_alarm, stale_alarm, corrupt_alarm; // said already
+    bool deleted_alarm, bootstrap_alarm, follow_alarm, stale_alarm, corrupt_alarm, target_alarm; // said already
 };
 
 // Writes the header and the failures, the last state wins: header.c.

@@ -160,7 +160,7 @@ static void cursors_unreadable(struct storage_cursors *c)
 
 static bool cursors_wanted(const struct storage_cursors *c, const struct ox_ml_found *f)
 {
-    return f->kind == OX_ML_KIND_CURSOR && strcmp(f->place, storage_active(c->st)) != 0;
+    return f->kind == OX_ML_KIND_CURSOR && strcmp(f->place, storage_home_name(c->st, c->walk.log)) != 0;
 }
 
 static ox_step cursors_step_over(struct ox_seq *s)
@@ -272,16 +272,18 @@ void ox_storage_promote_cursor(struct ox_storage *st, struct ox_storage_call *c,
 {
     if (!storage_call_begin(st, c))
         return;
-    if (strcmp(target, storage_active(st)) != 0) {
+    char *log = promote_log_name(topic);
+    if (strcmp(target, storage_home_name(st, log)) != 0) {
         storage_call_fail(st, c, OX_E_CONFLICT,
                           "%s is active here, not %s: this broker may not have seen the switch yet, ask again",
-                          storage_active(st), target);
+                          storage_home_name(st, log), target);
+        ox_free(log);
         return;
     }
     struct promoting *p = ox_malloc(sizeof *p);
     p->st = st;
     p->call = c;
-    p->log = promote_log_name(topic);
+    p->log = log;
     p->cursor = ox_strdup(cursor);
     p->move.log = p->log;
     p->move.cursor = p->cursor;

@@ -1,4 +1,4 @@
-// data.c - the data stage: walks over all logs and brings every sealed ledger into the active place, several at once, until only failures are left.
+// data.c - the data stage: walks over all logs and brings every sealed ledger into the active place or its log's target, several at once, until only failures are left.
 #include <string.h>
 
 #include "move/storage/data_int.h"
@@ -23,6 +23,7 @@ struct data_run {
     struct ox_seq seq;
     uint32_t target;
     struct data_leftovers leftovers;
+    uint32_t leftovers_at; // the next place to be looked at
     struct data_walk count;
     struct ox_ml_walk walk;
     bool walking;
@@ -34,13 +35,15 @@ struct data_run {
     uint64_t pass, moved, later;
     uint64_t pause_until_ns;
     bool blocked;
-    struct ox_capacity has; // of the target, as asked at has_ns
+    struct ox_capacity has; // of has_place, as asked at has_ns
+    uint32_t has_place;
     uint64_t has_ns;
     struct ox_timer pause;
     ox_step_fn after_pause;
     struct ox_map failed, remapped;
 };
 
+static ox_step run_leftovers(struct ox_seq *q);
 static ox_step run_leftovers_done(struct ox_seq *q);
 static ox_step run_counted(struct ox_seq *q);
 static ox_step run_pass(struct ox_seq *q);
@@ -181,6 +184,13 @@ static ox_step run_begin(struct ox_seq *q)
     if (r->d->sweeps > 0) // a cleanup looks for unfinished copies: it would take ours for some
         return run_pause(r, RUN_LOOK_NS, run_begin);
     r->leftovers = (struct data_leftovers){.st = r->st, .place = r->target, .remapped = &r->remapped};
+    r->leftovers_at = 0;
+    return OX_GOTO(q, run_leftovers);
+}
+
+static ox_step run_leftovers(struct ox_seq *q)
+{
+    struct data_run *r = run_of(q);
     ox_seq_bind(q, &r->leftovers.op, "storage.leftovers");
     data_leftovers_start(&r->leftovers);
     return OX_WAIT(q, run_leftovers_done);
@@ -204,20 +214,34 @@ void storage_data_run(struct ox_storage *st, struct ox_op *op)
 }
 
 // True if a found ledger is for this stage to move.
-static bool run_wants(const struct data_run *r, const struct ox_ml_found *f)
+static bool run_wants(const struct data_run *r, const char *log, const struct ox_ml_found *f)
 {
-    return f->kind == OX_ML_KIND_DATA && !(f->known && f->where.place == r->target);
+    return f->kind == OX_ML_KIND_DATA && !(f->known && f->where.place == storage_home(r->st, log));
 }
 
 static void run_count_visit(void *ctx, const struct ox_ml_walk *w)
 {
     struct data_run *r = ctx;
     for (size_t i = 0; i < w->count; i++) {
-        if (!run_wants(r, &w->found[i]) || w->found[i].open)
+        if (!run_wants(r, w->log, &w->found[i]) || w->found[i].open)
             continue;
         r->st->data.total++;
         r->st->data.bytes_total += w->found[i].bytes;
     }
+}
+
+// Behind the active place: those that are the target of some log.
+static bool run_leftovers_in_next(struct data_run *r)
+{
+    const struct ox_router *router = r->st->p.router;
+    for (uint32_t i = r->leftovers_at; i < router->count; i++) {
+        if (i == r->target || !ox_router_place(router, i) || !storage_is_home(r->st, i))
+            continue;
+        r->leftovers_at = i + 1;
+        r->leftovers = (struct data_leftovers){.st = r->st, .place = i};
+        return true;
+    }
+    return false;
 }
 
 static ox_step run_leftovers_done(struct ox_seq *q)
@@ -227,9 +251,12 @@ static ox_step run_leftovers_done(struct ox_seq *q)
         return OX_FINISH(q, OX_E_CANCELED);
     if (q->err != OX_OK) {
         ox_warn(r->st->p.log, "storage.data.list_failed", "place=%s error=%s",
-                ox_router_name(r->st->p.router, r->target), ox_err_name(q->err));
-        return run_pause(r, STORAGE_RETRY_NS, run_begin);
+                ox_router_name(r->st->p.router, r->leftovers.place), ox_err_name(q->err));
+        if (r->leftovers.place == r->target)
+            return run_pause(r, STORAGE_RETRY_NS, run_begin);
     }
+    if (run_leftovers_in_next(r))
+        return OX_GOTO(q, run_leftovers);
     r->st->data.total = r->st->data.bytes_total = 0;
     r->count = (struct data_walk){.st = r->st, .visit = run_count_visit, .ctx = r};
     ox_seq_bind(q, &r->count.op, "storage.data.count");
@@ -309,12 +336,18 @@ static void run_moved(struct data_run *r, const struct data_job *j)
                (int64_t)j->copy.bytes);
 }
 
+// The active place is waited for; for a target that takes nothing the others do not wait, and it is given up after some tries.
+static bool run_waits_for(const struct data_run *r, uint32_t place)
+{
+    return place == r->target;
+}
+
 static void run_job_failed(struct data_run *r, const struct data_job *j)
 {
     bool at_target = j->outcome == DATA_BLOCKED;
     data_count_error(r->d, j->err);
-    uint32_t tries = at_target ? 0 : j->outcome == DATA_REFUSED ? DATA_TRIES : 1;
-    run_fail(r, j->log, j->from.id, j->bad_entry, at_target ? r->target : j->from.place, ox_str_get(&j->why), tries);
+    uint32_t tries = at_target && run_waits_for(r, j->to.place) ? 0 : j->outcome == DATA_REFUSED ? DATA_TRIES : 1;
+    run_fail(r, j->log, j->from.id, j->bad_entry, at_target ? j->to.place : j->from.place, ox_str_get(&j->why), tries);
 }
 
 // Its place does not know the ledger. If the next pass still finds it on record, that is a loss.
@@ -342,7 +375,7 @@ static void run_job_over(struct ox_op *op)
     case DATA_LATER: r->later++; break;
     case DATA_LOST: run_job_lost(r, j); break;
     case DATA_BLOCKED:
-        r->blocked = true;
+        r->blocked |= run_waits_for(r, j->to.place);
         run_job_failed(r, j);
         break;
     case DATA_FAILED:
@@ -358,7 +391,7 @@ static void run_job_over(struct ox_op *op)
 
 static const struct ox_ml_copy *run_copy_in_target(const struct data_run *r, const struct ox_ml_found *f)
 {
-    const char *target = ox_router_name(r->st->p.router, r->target);
+    const char *target = storage_home_name(r->st, r->walk.log);
     for (size_t i = f->copy_count; i-- > 0;) // the newest: an older one may have turned out to be unfit
         if (strcmp(f->copies[i].place, target) == 0)
             return &f->copies[i];
@@ -378,6 +411,7 @@ static int64_t run_remapped(const struct data_run *r, const struct ox_ml_found *
 static void run_start_job(struct data_run *r, const struct ox_ml_found *f, bool seal)
 {
     const struct ox_ml_copy *copy = run_copy_in_target(r, f);
+    uint32_t home = storage_home(r->st, r->walk.log);
     struct data_job *j = ox_malloc(sizeof *j);
     j->run = r;
     j->log = ox_strdup(r->walk.log);
@@ -387,8 +421,8 @@ static void run_start_job(struct data_run *r, const struct ox_ml_found *f, bool 
     j->digest = f->digest ? ox_strdup(f->digest) : NULL;
     j->seal = seal;
     j->flip = copy && f->digest;
-    j->to = (struct ox_location){r->target, f->where.id, copy ? copy->physical : f->where.id};
-    j->physical = run_remapped(r, f);
+    j->to = (struct ox_location){home, f->where.id, copy ? copy->physical : f->where.id};
+    j->physical = home == r->target ? run_remapped(r, f) : -1;
     r->jobs++;
     r->jobs_bytes += j->bytes;
     ox_op_init(&j->op, r->st->p.loop, run_job_over, "storage.job");
@@ -398,10 +432,12 @@ static void run_start_job(struct data_run *r, const struct ox_ml_found *f, bool 
 // Room for a copy beside what is kept for clients. On no room, says why.
 static bool run_has_room(struct data_run *r, const struct ox_ml_found *f)
 {
-    struct ox_place *place = ox_router_place(r->st->p.router, r->target);
+    uint32_t home = storage_home(r->st, r->walk.log);
+    struct ox_place *place = ox_router_place(r->st->p.router, home);
     uint64_t now = ox_now_ns(r->st->p.loop);
-    if (place && (r->has_ns == 0 || now - r->has_ns > RUN_LOOK_NS)) {
+    if (place && (r->has_ns == 0 || now - r->has_ns > RUN_LOOK_NS || r->has_place != home)) {
         ox_place_capacity(place, &r->has);
+        r->has_place = home;
         r->has_ns = now;
     }
     struct ox_capacity has = r->has;
@@ -412,13 +448,16 @@ static bool run_has_room(struct data_run *r, const struct ox_ml_found *f)
     char *why = ox_asprintf(
         "place %s takes no copies now: %s, %llu bytes available, %llu needed and %llu kept free for clients; "
         "copying goes on when there is room",
-        ox_router_name(r->st->p.router, r->target),
+        ox_router_name(r->st->p.router, home),
         !place         ? "not open"
         : has.writable ? "open"
                        : "not writable",
         (unsigned long long)has.available, (unsigned long long)need, (unsigned long long)keep);
-    storage_failure_note(r->st, r->walk.log, NULL, ox_router_name(r->st->p.router, r->target), f->where.id, -1, why);
     data_count_error(r->d, OX_E_NO_SPACE);
+    if (run_waits_for(r, home))
+        storage_failure_note(r->st, r->walk.log, NULL, ox_router_name(r->st->p.router, home), f->where.id, -1, why);
+    else
+        run_fail(r, r->walk.log, f->where.id, -1, home, why, 1);
     return false;
 }
 
@@ -440,13 +479,19 @@ static void run_open_ledger(struct data_run *r, const struct ox_ml_found *f)
     run_start_job(r, f, true);
 }
 
-// Looks at one ledger of the walk.
-static void run_look(struct data_run *r, const struct ox_ml_found *f)
+// True for a ledger that has failed for good in this run; notes that it is still on record.
+static bool run_given_up(const struct data_run *r, const struct ox_ml_found *f)
 {
     struct run_failed *failed = run_failed_find(r, r->walk.log, f->where.id);
     if (failed)
         failed->pass = r->pass;
-    if (failed && failed->for_good)
+    return failed && failed->for_good;
+}
+
+// Looks at one ledger of the walk.
+static void run_look(struct data_run *r, const struct ox_ml_found *f)
+{
+    if (run_given_up(r, f))
         return;
     if (!f->known) {
         OX_CLEANUP(ox_free_ptr)
@@ -474,14 +519,19 @@ static ox_step run_item(struct ox_seq *q)
             r->blocked = false;
             return run_pause(r, DATA_BLOCKED_NS, run_item);
         }
-        if (run_wants(r, f) && f->known && !f->open && !run_copy_in_target(r, f) && !run_has_room(r, f)) {
+        if (run_wants(r, r->walk.log, f) && f->known && !f->open && !run_copy_in_target(r, f) && !run_given_up(r, f) &&
+            !run_has_room(r, f)) {
+            if (!run_waits_for(r, storage_home(r->st, r->walk.log))) {
+                r->at++;
+                continue;
+            }
             r->blocked = true;
             if (r->jobs > 0)
                 return run_wait_job(r, run_item, "run_item");
             continue;
         }
         r->at++;
-        if (run_wants(r, f))
+        if (run_wants(r, r->walk.log, f))
             run_look(r, f);
     }
     return OX_GOTO(q, run_walk);

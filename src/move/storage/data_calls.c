@@ -17,7 +17,7 @@ static void move_visit(void *ctx, const struct ox_ml_walk *w)
     struct move_call *m = ctx;
     for (size_t i = 0; i < w->count; i++) {
         const struct ox_ml_found *f = &w->found[i];
-        if (f->kind != OX_ML_KIND_DATA || (f->known && f->where.place == m->target))
+        if (f->kind != OX_ML_KIND_DATA || (f->known && f->where.place == storage_home(m->st, w->log)))
             continue;
         m->ledgers++;
         m->bytes += f->bytes;
@@ -164,6 +164,11 @@ void ox_storage_close_client(struct ox_storage *st, struct ox_storage_call *c, c
     }
     if (index == st->p.router->active) {
         storage_call_fail(st, c, OX_E_CONFLICT, "%s is active: switch to another one first", name);
+        return;
+    }
+    if (storage_target_user(st, index)) {
+        storage_call_fail(st, c, OX_E_CONFLICT, "%s is the target of %s: set another one, or remove it", name,
+                          storage_target_user(st, index));
         return;
     }
     if (!ox_router_place(st->p.router, index)) {

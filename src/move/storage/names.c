@@ -5,10 +5,10 @@
 
 // Siblings of a place's node in the store, and siblings of its name in the REST paths.
 static const char *const names_reserved[] = {
-    "switch-target", "bootstrap",      "orchestrator",    "acks",     "switch", "status",    "read-mode",
-    "precheck",      "cleanup",        "cleanup-targets", "internal", "plan",   "inventory", "failures",
-    "close-client",  "move-data",      "throttle",        "pause",    "resume", "abort",     "rollback",
-    "verify",        "promote-cursor", "safe-to-release",
+    "switch-target", "bootstrap",      "orchestrator",    "acks",     "switch",     "status",    "read-mode",
+    "precheck",      "cleanup",        "cleanup-targets", "internal", "plan",       "inventory", "failures",
+    "close-client",  "move-data",      "throttle",        "pause",    "resume",     "abort",     "rollback",
+    "verify",        "promote-cursor", "safe-to-release", "targets",  "namespaces", "topics",
 };
 
 static bool name_chars_valid(const char *name)

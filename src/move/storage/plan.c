@@ -96,8 +96,8 @@ static void plan_count_topic(struct plan *p)
 // True if a found ledger would have to be copied.
 static bool plan_take(struct plan *p, const struct ox_ml_found *f)
 {
-    if (f->known && f->where.place == p->target)
-        return false;
+    if ((f->known && f->where.place == p->target) || storage_home_if(p->st, p->walk.log, p->target) != p->target)
+        return false; // there, or its target is another place
     plan_count_topic(p);
     if (f->kind == OX_ML_KIND_CURSOR) {
         p->cursors++;

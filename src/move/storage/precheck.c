@@ -385,10 +385,13 @@ static void pre_space_note(struct storage_precheck *k)
         pre_note(k, "space", "pass", "%llu bytes lie elsewhere, %llu are available in %s", bytes, available, k->target);
 }
 
-// Must this ledger be copied if all follows? Not if it is there, or a copy of it.
+// Must this ledger be copied if all follows? Not if it is there, or a copy of it, or its log has another target.
 static bool pre_space_needs(const struct storage_precheck *k, const struct ox_ml_found *f)
 {
-    bool there = !strcmp(f->place, k->target);
+    const struct storage_place *p = storage_place_find(k->st, k->target);
+    uint32_t index = p ? p->index : k->st->p.router->active;
+    const char *home = p ? ox_router_name(k->st->p.router, storage_home_if(k->st, k->walk.log, index)) : k->target;
+    bool there = !strcmp(f->place, k->target) || strcmp(home, k->target) != 0;
     for (size_t i = 0; i < f->copy_count && !there; i++)
         there = !strcmp(f->copies[i].place, k->target);
     return !there;

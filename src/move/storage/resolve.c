@@ -23,6 +23,7 @@ struct resolve {
     uint32_t slot_at;
     bool second_uri; // the bootstrap place is tried at the configured address first
     struct storage_opening opening;
+    struct storage_targets_load targets;
 };
 
 static ox_step resolve_directive_read(struct ox_seq *s);
@@ -37,6 +38,7 @@ static ox_step resolve_header_read(struct ox_seq *s);
 static ox_step resolve_decide(struct ox_seq *s);
 static ox_step resolve_open(struct ox_seq *s);
 static ox_step resolve_opened(struct ox_seq *s);
+static ox_step resolve_targets(struct ox_seq *s);
 static ox_step resolve_failures(struct ox_seq *s);
 static ox_step resolve_failures_read(struct ox_seq *s);
 
@@ -58,6 +60,7 @@ static void resolve_done(struct ox_seq *s, enum ox_err err)
     storage_header_fini(&r->newest);
     ox_free(r->active);
     ox_str_fini(&r->opening.why);
+    ox_str_fini(&r->targets.why);
     ox_free(r);
     ox_op_finish(op, err);
 }
@@ -457,7 +460,7 @@ static ox_step resolve_open(struct ox_seq *s)
         return OX_GOTO(s, resolve_open);
     }
     if (!p)
-        return OX_GOTO(s, resolve_failures);
+        return OX_GOTO(s, resolve_targets);
     // The data folder may have been moved: what counts is the identity.
     bool moved = st->p.router->count == 0 && !st->p.config.default_uri_explicit && *p->identity && p->uri &&
                  *st->p.config.default_uri && strcmp(p->uri, st->p.config.default_uri) != 0;
@@ -528,10 +531,23 @@ static ox_step resolve_opened(struct ox_seq *s)
 
 // ---- the end ---------------------------------------------------------------------------------------------------------
 
+// All places have their indexes.
+static ox_step resolve_targets(struct ox_seq *s)
+{
+    struct resolve *r = resolve_of(s);
+    ox_seq_bind(s, &r->targets.op, "storage.resolve.targets");
+    storage_targets_load(r->st, &r->targets);
+    return OX_WAIT(s, resolve_failures);
+}
+
 static ox_step resolve_failures(struct ox_seq *s)
 {
     struct resolve *r = resolve_of(s);
     struct ox_storage *st = r->st;
+    if (r->targets.why.len)
+        return resolve_fail(s, s->err, "%s", ox_str_get(&r->targets.why));
+    if (s->err != OX_OK)
+        return resolve_unreadable(s, s->err, "targets");
     ox_router_activate(st->p.router, storage_place_find(st, r->active)->index);
     storage_refresh(st);
     ox_info(st->p.log, "storage.resolved", "active=%s epoch=%lld bootstrap=%s places=%zu switch=%s", r->active,

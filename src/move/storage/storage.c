@@ -126,6 +126,8 @@ void ox_storage_start(struct ox_storage *st, struct ox_ml_factory *f)
 {
     OX_ASSERT(!st->factory && !st->stopping);
     st->factory = f;
+    f->target = storage_home_hook;
+    f->target_ctx = st;
     storage_stamp(st);
     if (st->control->interrupted)
         ox_warn(st->p.log, "storage.register.interrupted", "root=%s hint=" OX_LOG_Q, st->p.config.root,
@@ -179,6 +181,7 @@ void ox_storage_free(struct ox_storage *st)
     storage_data_fini(st);
     storage_saver_fini(st);
     storage_failures_clear(st);
+    storage_targets_fini(st);
     OX_MAP_EACH(&st->places, node)
         storage_place_free(st, CONTAINER_OF(node, struct storage_place, by_name));
     storage_free_metrics(st->control);

@@ -6,6 +6,7 @@
 //   <root>/<name>                          a registered place: {name, metadataServiceUri, status, identity}
 //   <root>/bootstrap                       {bootstrapClusterName, identity, recordedAt, maxLedgerId}: written once, when a second place is first registered
 //   <root>/switch-target                   the directive
+//   <root>/targets/<encoded name>          {name, target}: new ledgers of this namespace or topic go to a place of its own (key: "tenant/namespace" or the log's name)
 //   <root>/acks/<epoch>/<broker>           ephemeral: this broker makes new ledgers in the directive's target
 //   <root>/orchestrator/<switchId>/header  what the switch is doing: {switchId, epoch, to, state, moveData, startedAt, finishedAt, throttle, counters}
 //   <root>/orchestrator/<switchId>/failures  what could not be moved, and why
@@ -127,8 +128,19 @@ void ox_storage_abort(struct ox_storage *st, struct ox_storage_call *c);
 void ox_storage_promote_cursor(struct ox_storage *st, struct ox_storage_call *c, const char *topic, const char *cursor,
                                const char *target, int64_t expected);
 
+// ---- places of their own: name is "tenant/namespace" or "persistent://tenant/namespace/topic" (which holds for its partitions, too). A topic's own target
+// wins over its namespace's, that one over the active place; a switch does not change them. A place that is somebody's target is not unregistered or closed
+// (CONFLICT, naming whose). Errors: INVALID (a name of another form).
+// {name, target, source: topic|namespace|cluster}: which one holds now, and whose it is.
+void ox_storage_target_get(struct ox_storage *st, struct ox_storage_call *c, const char *name);
+// From now on new ledgers are made there; what is open follows at once, sealed ledgers with the next move_data. The answer is that of get. NO_PLACE, PLACE_CLOSED,
+// CONFLICT (a lost compare-and-set; only one place is registered).
+void ox_storage_target_set(struct ox_storage *st, struct ox_storage_call *c, const char *name, const char *place);
+// NOT_FOUND: it has none of its own. CONFLICT: a lost compare-and-set.
+void ox_storage_target_remove(struct ox_storage *st, struct ox_storage_call *c, const char *name);
+
 // ---- data
-// Starts emptying every other place into the active one (which must be `target`, else CONFLICT): {switchId, ledgers, bytes}. Running already: OK.
+// Starts bringing everything where it belongs: into the active place (which must be `target`, else CONFLICT), or its own target: {switchId, ledgers, bytes}. Running already: OK.
 void ox_storage_move_data(struct ox_storage *st, struct ox_storage_call *c, const char *target);
 // Bytes and entries a second, 0 = no limit; a negative one stays as it is. Takes effect at once and is kept for restarts. {bytesPerSecond, opsPerSecond}
 void ox_storage_throttle(struct ox_storage *st, struct ox_storage_call *c, int64_t bytes_per_s, int64_t ops_per_s);
@@ -141,7 +153,7 @@ void ox_storage_failures(struct ox_storage *st, struct ox_storage_call *c);
 // Reads every ledger that was moved and compares with the digest on record: {ledgers, entries, bytes, gone, bad: [{topic, ledger, physical, entry, reason}],
 // badCount}. gone: trimmed or cleaned up while it was to be read.
 void ox_storage_verify(struct ox_storage *st, struct ox_storage_call *c, const char *name);
-// {safe, reasons: [...]}: true only if nothing names the place: no ledger, copy, waiting delete, open handle; and it is not active.
+// {safe, reasons: [...]}: true only if nothing names the place: no ledger, copy, waiting delete, open handle; and it is neither active nor a target.
 void ox_storage_safe_to_release(struct ox_storage *st, struct ox_storage_call *c, const char *name);
 // What cleanup would delete now: [{place, ledger, physical, topic, bytes, since, due}]. source NULL: all places.
 void ox_storage_cleanup_targets(struct ox_storage *st, struct ox_storage_call *c, const char *source);

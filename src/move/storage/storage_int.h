@@ -34,6 +34,15 @@ struct storage_directive {
     json_t *raw;  // the record with the fields that are unknown here
 };
 
+// The place that a namespace or a topic has for itself.
+struct storage_target {
+    char *key;       // "tenant/namespace", or the log's name
+    char *name;      // as users write it
+    uint32_t place;  // index in the router
+    int64_t version; // of its node
+    struct ox_map_node by_key;
+};
+
 enum storage_state {
     STORAGE_NONE,
     STORAGE_RUNNING,
@@ -68,6 +77,8 @@ struct ox_storage {
     struct ox_storage_ports p;
     struct ox_ml_factory *factory; // NULL until started
     struct ox_map places;          // struct storage_place by name
+    struct ox_map targets;         // struct storage_target by key
+    uint64_t targets_changes;      // counts them
     char *bootstrap;               // name; "default" before activation
     bool activated;
     struct storage_directive directive;
@@ -100,6 +111,19 @@ void storage_call_fail(struct ox_storage *st, struct ox_storage_call *c, enum ox
 struct storage_place *storage_place_find(const struct ox_storage *st, const char *name);
 // The name of the active place.
 const char *storage_active(const struct ox_storage *st);
+
+// ---- targets.c
+// The place where a log's ledgers and cursors belong: its target, or the active one. Index in the router, always valid.
+uint32_t storage_home(const struct ox_storage *st, const char *log);
+// The same if another place were active.
+uint32_t storage_home_if(const struct ox_storage *st, const char *log, uint32_t active);
+const char *storage_home_name(const struct ox_storage *st, const char *log);
+// ox_ml_factory.target; ctx is the storage.
+uint32_t storage_home_hook(void *ctx, const char *log);
+// The name of a namespace or topic whose target a place is, or NULL.
+const char *storage_target_user(const struct ox_storage *st, uint32_t place);
+// True if something belongs in a place: it is active, or somebody's target.
+bool storage_is_home(const struct ox_storage *st, uint32_t place);
 
 // Bytes of a place that copies leave free for clients: some, and never less than what the place itself keeps.
 static inline uint64_t storage_keep_free(const struct ox_capacity *has)

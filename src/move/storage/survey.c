@@ -200,6 +200,9 @@ static json_t *survey_release(const struct survey *s)
     json_t *reasons = json_array();
     if (s->only == router->active)
         release_reason(reasons, "%s is active: new ledgers are made in it", p->name);
+    if (storage_target_user(s->st, s->only))
+        release_reason(reasons, "%s is the target of %s: set another one, or remove it", p->name,
+                       storage_target_user(s->st, s->only));
     if (p->data + p->cursors > 0)
         release_reason(reasons, "%llu ledgers of topics and %llu of subscriptions are in it, e.g. %s: move data first",
                        (unsigned long long)p->data, (unsigned long long)p->cursors, s->example ? s->example : "-");

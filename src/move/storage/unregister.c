@@ -69,6 +69,9 @@ void ox_storage_unregister(struct ox_storage *st, struct ox_storage_call *c, con
         storage_call_fail(st, c, OX_E_NO_PLACE, "no bookie cluster is registered as %s: see the list", name);
     } else if (p->index == st->p.router->active) {
         storage_call_fail(st, c, OX_E_CONFLICT, "%s is active: switch to another one first", name);
+    } else if (storage_target_user(st, p->index)) {
+        storage_call_fail(st, c, OX_E_CONFLICT, "%s is the target of %s: set another one, or remove it", name,
+                          storage_target_user(st, p->index));
     } else if (unfinished) {
         storage_call_fail(st, c, OX_E_CONFLICT, "the switch %s is not finished: wait for it, or abort it, before %s goes",
                           st->directive.switch_id, name);

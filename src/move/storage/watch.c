@@ -27,6 +27,8 @@ static ox_step look_entry_read(struct ox_seq *s);
 static ox_step look_entry_written(struct ox_seq *s);
 static ox_step look_closed(struct ox_seq *s);
 static ox_step look_closed_opened(struct ox_seq *s);
+static ox_step look_targets(struct ox_seq *s);
+static ox_step look_targets_read(struct ox_seq *s);
 static ox_step look_header(struct ox_seq *s);
 static ox_step look_header_read(struct ox_seq *s);
 static ox_step look_brokers(struct ox_seq *s);
@@ -611,7 +613,8 @@ static struct storage_place *look_closed_next(struct storage_watch *w)
 {
     OX_MAP_EACH(&w->st->places, node) {
         struct storage_place *p = CONTAINER_OF(node, struct storage_place, by_name);
-        if (p->index >= w->place_at && p->uri && !p->opened && !ox_router_place(w->st->p.router, p->index))
+        if (p->index >= w->place_at && p->uri && !ox_router_place(w->st->p.router, p->index) &&
+            (!p->opened || storage_target_user(w->st, p->index)))
             return p;
     }
     return NULL;
@@ -625,7 +628,7 @@ static ox_step look_closed(struct ox_seq *s)
     if (w->place_at == 0 && w->opened_ns && now - w->opened_ns < STORAGE_REREAD_NS)
         p = NULL;
     if (!p)
-        return OX_GOTO(s, look_header);
+        return OX_GOTO(s, look_targets);
     w->opened_ns = now;
     w->place_at = p->index + 1;
     ox_free(w->opening_name);
@@ -664,6 +667,33 @@ static ox_step look_closed_opened(struct ox_seq *s)
     if (p && !w->opening.meta_failed)
         ox_router_reserve(st->p.router, p->name, changed ? OX_E_PLACE_CHANGED : OX_E_PLACE_CLOSED);
     return OX_GOTO(s, look_closed);
+}
+
+// ---- targets: another broker may have changed them ---------------------------------------------------------------------
+
+static ox_step look_targets(struct ox_seq *s)
+{
+    struct storage_watch *w = look_watch(s);
+    if (!look_may_touch(w))
+        return OX_GOTO(s, look_header);
+    ox_seq_bind(s, &w->targets.op, "storage.watch.targets");
+    storage_targets_load(w->st, &w->targets);
+    return OX_WAIT(s, look_targets_read);
+}
+
+// A record that is not right changes nothing: what was known before goes on to hold.
+static ox_step look_targets_read(struct ox_seq *s)
+{
+    struct storage_watch *w = look_watch(s);
+    bool wrong = w->targets.why.len > 0;
+    if (s->err != OX_OK && !wrong)
+        return OX_FINISH(s, s->err);
+    if (!wrong)
+        w->target_alarm = false;
+    else if (look_alarm(w, &w->target_alarm))
+        ox_error(w->st->p.log, "storage.targets.wrong", "reason=" OX_LOG_Q, ox_str_get(&w->targets.why));
+    ox_str_fini(&w->targets.why);
+    return OX_GOTO(s, look_header);
 }
 
 // ---- header: another broker may lead the stages ------------------------------------------------------------------------
