@@ -89,13 +89,13 @@ void throttle_set(struct throttle *t, uint64_t bytes_per_s, uint64_t ops_per_s)
 
 uint64_t throttle_bytes_slice(const struct throttle *t, uint64_t max)
 {
-    uint64_t slice = t->bytes.per_s / (OX_SEC / THROTTLE_SLICE_NS);
+    uint64_t slice = t->bytes.per_s / (OX_SEC / THROTTLE_PIECE_NS);
     return t->bytes.per_s > 0 ? OX_MIN(OX_MAX(slice, (uint64_t)THROTTLE_BYTES_MIN), max) : max;
 }
 
 uint64_t throttle_ops_slice(const struct throttle *t, uint64_t max)
 {
-    uint64_t slice = t->ops.per_s / (OX_SEC / THROTTLE_SLICE_NS);
+    uint64_t slice = t->ops.per_s / (OX_SEC / THROTTLE_PIECE_NS);
     return t->ops.per_s > 0 ? OX_MIN(OX_MAX(slice, UINT64_C(1)), max) : max;
 }
 

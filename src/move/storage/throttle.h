@@ -4,7 +4,9 @@
 
 #include "io/loop.h"
 
-#define THROTTLE_SLICE_NS (25 * OX_MS) // so much time's worth may be taken at once
+#define THROTTLE_SLICE_NS (25 * OX_MS) // so far ahead may be taken: who comes late by less loses nothing of the rate
+#define THROTTLE_PIECE_NS \
+    (3 * OX_MS) // so much time's worth is asked for at once: what clients write meanwhile waits for one piece, not for a heap
 
 // Each limit is a moment up to which the rate is used up; while that moment lies beyond the slice, nobody may take.
 struct throttle_limit {
