@@ -107,6 +107,19 @@ uint32_t ox_router_opening(const struct ox_router *r, uint32_t index)
     return slot->place ? slot->openings : 0;
 }
 
+void ox_router_note_read(struct ox_router *r, uint32_t index, enum ox_err err)
+{
+    struct ox_router_reads *reads = &router_slot(r, index)->reads;
+    reads->answered += err == OX_OK;
+    reads->failed += err != OX_OK;
+    reads->misrouted += err == OX_E_IDENTITY_MISMATCH;
+}
+
+const struct ox_router_reads *ox_router_reads(const struct ox_router *r, uint32_t index)
+{
+    return &router_slot(r, index)->reads;
+}
+
 const char *ox_router_name(const struct ox_router *r, uint32_t index)
 {
     return router_slot(r, index)->name;

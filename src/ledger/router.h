@@ -12,13 +12,20 @@ struct ox_location {
     int64_t physical;
 };
 
+// What became of the reads that went to a place. Noted by whoever reads, shown as metrics.
+struct ox_router_reads {
+    int64_t answered, failed;
+    int64_t misrouted; // of the failed: what is there is somebody else's
+};
+
 // One registered place. Its index is kept for the life of the process, whatever becomes of the place.
 struct ox_router_slot {
     char *name;             // as registered
     struct ox_place *place; // or NULL: not open here
     enum ox_err err; // what every use answers while place is NULL: PLACE_CLOSED, PLACE_CHANGED; NO_PLACE once it is unregistered
-    uint32_t openings;  // how often it was added or attached
-    bool reads_blocked; // by the read mode: opens for reading answer PLACE_BLOCKED
+    struct ox_router_reads reads; // since the start
+    uint32_t openings;            // how often it was added or attached
+    bool reads_blocked;           // by the read mode: opens for reading answer PLACE_BLOCKED
 };
 
 // The registered places of this process; level 4 and above hold a router, never a place.
@@ -52,6 +59,10 @@ enum ox_err ox_router_find(const struct ox_router *r, const char *name, uint32_t
 struct ox_place *ox_router_place(const struct ox_router *r, uint32_t index);
 // Which opening of a registered place this is, from 1; 0 while it is not open here.
 uint32_t ox_router_opening(const struct ox_router *r, uint32_t index);
+// Notes the outcome of a read (or of the open before it) at a place.
+void ox_router_note_read(struct ox_router *r, uint32_t index, enum ox_err err);
+// What has been noted. Borrowed for the moment.
+const struct ox_router_reads *ox_router_reads(const struct ox_router *r, uint32_t index);
 // A registered place's name, open or not. Borrowed.
 const char *ox_router_name(const struct ox_router *r, uint32_t index);
 // Who holds open handles on ledgers of a place: visit is called for each (ledger handles are borrowed for the call). Returns how many there are.

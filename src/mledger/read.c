@@ -278,6 +278,8 @@ static ox_step read_opened(struct ox_seq *s)
     struct ox_ml_read *r = read_of(s);
     if (s->err != OX_OK && r->ledger->gone)
         return read_again(s);
+    if (s->err != OX_OK)
+        ox_router_note_read(r->ml->factory->router, r->ledger->where.place, s->err);
     if (s->err == OX_E_NO_LEDGER || s->err == OX_E_CORRUPT)
         return read_lost_ledger(s, s->err);
     if (s->err != OX_OK)
@@ -326,6 +328,7 @@ static ox_step read_answered(struct ox_seq *s)
     struct ox_ml_read *r = read_of(s);
     if (s->err != OX_OK && r->ledger->gone)
         return read_again(s);
+    ox_router_note_read(r->ml->factory->router, r->ledger->where.place, s->err);
     bool damaged = s->err == OX_E_CORRUPT || s->err == OX_E_NO_ENTRY; // the record counts an entry that its ledger lacks
     if (damaged && !r->single && r->read.last > r->read.first) {
         r->single = true;

@@ -31,22 +31,63 @@ static void waiting_grow(struct waiting *w)
         w->places[w->place_count] = ox_malloc(sizeof *w->places[0]);
 }
 
+static void waiting_metric(const struct waiting *w, struct ox_metric *m, enum ox_metric_kind kind, const char *name,
+                           const char *help, const char *more)
+{
+    OX_CLEANUP(ox_free_ptr)
+    char *labels = ox_asprintf("cluster=\"%s\"%s", ox_router_name(w->factory->router, w->place), more);
+    ox_metric_init(m, w->factory->metrics, kind, name, help, labels);
+}
+
+static void waiting_register(const struct waiting *w, struct waiting_place *p)
+{
+    static const char opened[] = "Handles on ledgers of a place, as last counted",
+                      reads[] = "Reads that a place was asked for";
+    waiting_metric(w, &p->pending, OX_METRIC_GAUGE, "bookie_cluster_pending_deletes",
+                   "Deletes that wait for their place, as last counted", "");
+    waiting_metric(w, &p->bytes, OX_METRIC_GAUGE, "bookie_cluster_bytes", "Live bytes in a place, as last measured", "");
+    waiting_metric(w, &p->open_data, OX_METRIC_GAUGE, "bookie_cluster_open_ledgers", opened, ",kind=\"data\"");
+    waiting_metric(w, &p->open_cursors, OX_METRIC_GAUGE, "bookie_cluster_open_ledgers", opened, ",kind=\"cursor\"");
+    waiting_metric(w, &p->reads, OX_METRIC_COUNTER, "bookie_cluster_reads_total", reads, ",outcome=\"answered\"");
+    waiting_metric(w, &p->reads_failed, OX_METRIC_COUNTER, "bookie_cluster_reads_total", reads, ",outcome=\"failed\"");
+    waiting_metric(w, &p->wrong, OX_METRIC_COUNTER, "bookie_cluster_misroute_total",
+                   "Reads that found somebody else's ledger under the id on record", "");
+    p->shown = true;
+}
+
+static void waiting_holder(void *ctx, const struct ox_ledger *l)
+{
+    struct waiting_place *p = ctx;
+    bool cursor = ox_kv_find(&l->info.custom, "pulsar/cursor") != NULL;
+    p->open_cursors.value += cursor;
+    p->open_data.value += !cursor;
+}
+
 static void waiting_show(struct waiting *w, int64_t pending)
 {
     struct waiting_place *p = w->places[w->place];
-    OX_CLEANUP(ox_free_ptr)
-    char *labels = ox_asprintf("cluster=\"%s\"", ox_router_name(w->factory->router, w->place));
+    const struct ox_router *router = w->factory->router;
+    const struct ox_router_reads *reads = ox_router_reads(router, w->place);
+    struct ox_capacity capacity = {0};
     if (!p->shown)
-        ox_metric_init(&p->pending, w->factory->metrics, OX_METRIC_GAUGE, "bookie_cluster_pending_deletes",
-                       "Deletes that wait for their place, as last counted", labels);
-    p->shown = true;
+        waiting_register(w, p);
+    if (ox_router_place(router, w->place))
+        ox_place_capacity(ox_router_place(router, w->place), &capacity);
     p->pending.value = pending;
+    p->bytes.value = (int64_t)capacity.used_live;
+    p->open_data.value = p->open_cursors.value = 0;
+    (void)ox_router_holders(router, w->place, waiting_holder, p);
+    p->reads.value = reads->answered;
+    p->reads_failed.value = reads->failed;
+    p->wrong.value = reads->misrouted;
 }
 
 static void waiting_hide(struct waiting_place *p)
 {
-    if (p->shown)
-        ox_metric_fini(&p->pending);
+    struct ox_metric *all[] = {&p->pending, &p->bytes,        &p->open_data, &p->open_cursors,
+                               &p->reads,   &p->reads_failed, &p->wrong};
+    for (size_t i = 0; p->shown && i < OX_COUNT(all); i++)
+        ox_metric_fini(all[i]);
     p->shown = false;
 }
 

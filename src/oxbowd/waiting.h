@@ -6,9 +6,12 @@
 
 // What is known of one place, by its index.
 struct waiting_place {
-    uint32_t swept;           // the opening that was swept (ox_router_opening); 0: none
-    bool shown;               // private: `pending` is registered
-    struct ox_metric pending; // private: bookie_cluster_pending_deletes
+    uint32_t swept;                              // the opening that was swept (ox_router_opening); 0: none
+    bool shown;                                  // private: the metrics are registered
+    struct ox_metric pending;                    // private: bookie_cluster_pending_deletes
+    struct ox_metric bytes;                      // private: bookie_cluster_bytes
+    struct ox_metric open_data, open_cursors;    // private: bookie_cluster_open_ledgers
+    struct ox_metric reads, reads_failed, wrong; // private: bookie_cluster_reads_total, bookie_cluster_misroute_total
 };
 
 // Embedded in the program's state; zeroed before waiting_start.

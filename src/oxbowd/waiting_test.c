@@ -63,17 +63,22 @@ static void rig_ledger(struct rig *r, int64_t id, const char *log)
 }
 
 // What the metrics page says of a place, or -1.
-static int rig_pending(struct rig *r, const char *place)
+static int rig_metric(struct rig *r, const char *name, const char *place, const char *more)
 {
     struct ox_str page = {0};
     OX_CLEANUP(ox_free_ptr)
-    char *line = ox_asprintf("bookie_cluster_pending_deletes{cluster=\"%s\"} ", place);
+    char *line = ox_asprintf("%s{cluster=\"%s\"%s} ", name, place, more);
     ox_metrics_print(&r->w.metrics, &page);
     const char *at = strstr(ox_str_get(&page), line);
     int n = at ? atoi(at + strlen(line)) : -1;
     assert_true(!at || !strstr(at + 1, line)); // once
     ox_str_fini(&page);
     return n;
+}
+
+static int rig_pending(struct rig *r, const char *place)
+{
+    return rig_metric(r, "bookie_cluster_pending_deletes", place, "");
 }
 
 static void rig_log(struct rig *r)
@@ -137,6 +142,10 @@ static void test_waiting_shows_and_does_what_waits(void **state)
     struct ox_mledger *ml = world_open(&r.w, NAME);
     int64_t id = ml->ledgers[0]->where.id;
     world_fill(&r.w, ml, 0, 5);
+    world_sleep(&r.w, 10 * OX_SEC);
+    assert_int_equal(rig_metric(&r, "bookie_cluster_open_ledgers", "other", ",kind=\"data\""), 1);
+    assert_int_equal(rig_metric(&r, "bookie_cluster_open_ledgers", "default", ",kind=\"data\""), 0);
+    assert_int_equal(rig_metric(&r, "bookie_cluster_misroute_total", "other", ""), 0);
     assert_true(ox_sim_store_has(r.w.other_store, id));
     assert_int_equal(world_close(&r.w, ml), OX_OK);
     ox_router_activate(&r.w.router, 0);

@@ -29,18 +29,26 @@ static char *storage_dup(const char *text)
     return text ? ox_strdup(text) : NULL;
 }
 
+static void storage_place_gauge(struct ox_storage *st, const struct storage_place *p, struct ox_metric *m,
+                                const char *name, const char *help, const char *more)
+{
+    OX_CLEANUP(ox_free_ptr)
+    char *labels = ox_asprintf("cluster=\"%s\"%s", p->name, more);
+    ox_metric_init(m, st->p.metrics, OX_METRIC_GAUGE, name, help, labels);
+}
+
 struct storage_place *storage_place_new(struct ox_storage *st, const char *name, const char *uri, const char *identity)
 {
+    static const char ledgers[] = "Ledgers that records name in a bookie cluster, as the last inventory has found";
     struct storage_place *p = ox_malloc(sizeof *p);
     p->name = ox_strdup(name);
     p->uri = storage_dup(uri);
     p->version = -1;
     p->index = STORAGE_NO_INDEX;
     memcpy(p->identity, identity, strlen(identity) + 1);
-    OX_CLEANUP(ox_free_ptr)
-    char *labels = ox_asprintf("cluster=\"%s\"", name);
-    ox_metric_init(&p->active, st->p.metrics, OX_METRIC_GAUGE, "bookie_cluster_active",
-                   "1: new ledgers are made in this bookie cluster", labels);
+    storage_place_gauge(st, p, &p->active, "bookie_cluster_active", "1: new ledgers are made in this bookie cluster", "");
+    storage_place_gauge(st, p, &p->data_ledgers, "bookie_cluster_ledgers", ledgers, ",kind=\"data\"");
+    storage_place_gauge(st, p, &p->cursor_ledgers, "bookie_cluster_ledgers", ledgers, ",kind=\"cursor\"");
     ox_map_put_str(&st->places, &p->by_name, p->name);
     return p;
 }
@@ -49,6 +57,8 @@ void storage_place_free(struct ox_storage *st, struct storage_place *p)
 {
     ox_map_remove(&st->places, &p->by_name);
     ox_metric_fini(&p->active);
+    ox_metric_fini(&p->data_ledgers);
+    ox_metric_fini(&p->cursor_ledgers);
     ox_free(p->name);
     ox_free(p->uri);
     ox_free(p->status);

@@ -21,7 +21,8 @@ struct storage_place {
     int64_t version; // of its node; -1: not recorded
     uint32_t index;  // in the router
     bool opened; // was open in this process: if it is not now, somebody closed it (close_client); a switch to it opens it again
-    struct ox_metric active; // bookie_cluster_active
+    struct ox_metric active;                       // bookie_cluster_active
+    struct ox_metric data_ledgers, cursor_ledgers; // bookie_cluster_ledgers, as the last inventory has found
     struct ox_map_node by_name;
 };
 

@@ -224,9 +224,22 @@ static json_t *survey_release(const struct survey *s)
     return json_pack("{s:b, s:o}", "safe", json_array_size(reasons) == 0, "reasons", reasons);
 }
 
+// What was found is shown as metrics, too.
+static void survey_show(const struct survey *s)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct storage_place *p = s->places[i].name ? storage_place_find(s->st, s->places[i].name) : NULL;
+        if (!p)
+            continue;
+        p->data_ledgers.value = (int64_t)s->places[i].data;
+        p->cursor_ledgers.value = (int64_t)s->places[i].cursors;
+    }
+}
+
 static ox_step survey_answer(struct ox_seq *q)
 {
     struct survey *s = survey_of(q);
+    survey_show(s);
     storage_call_answer(s->st, s->call, s->release ? survey_release(s) : survey_inventory(s));
     return OX_FINISH(q, OX_OK);
 }
