@@ -199,8 +199,6 @@ void ml_append_flow(struct ox_mledger *ml);
 bool ml_append_settle(struct ox_mledger *ml, const struct ox_ml_ledger *old, int64_t entries);
 // Parks, in order, everything that isn't stored in `old`; nothing of it may be with a ledger any more.
 void ml_append_park(struct ox_mledger *ml, const struct ox_ml_ledger *old);
-// Ends all that waits and isn't with a ledger.
-void ml_append_fail(struct ox_mledger *ml);
 
 // roll.c
 void ml_roll_init(struct ox_mledger *ml);

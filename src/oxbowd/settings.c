@@ -69,7 +69,6 @@ void settings_storage(const struct ox_config *c, struct ox_storage_config *ret)
     ret->skip_idgen = c->bookieClusterSwitch_skipIdgenPrecheck;
     ret->window_ms = settings_window_ms(c);
     ret->concurrency = (uint32_t)c->bookieClusterSwitch_migrationConcurrency;
-    ret->read_timeout_ms = (uint64_t)c->bookieClusterSwitch_oldLedgerReadTimeoutMs;
     ret->bytes_per_s = (uint64_t)c->bookieClusterSwitch_moveDataBytesPerSecond;
     ret->ops_per_s = (uint64_t)c->bookieClusterSwitch_moveDataOpsPerSecond;
     ret->latency_ns = (uint64_t)c->bookieClusterSwitch_moveDataYieldLatencyMs * OX_MS;

@@ -10,7 +10,6 @@ void ox_storage_config_init(struct ox_storage_config *c)
         .current = "",
         .window_ms = UINT64_C(15) * 24 * 3600 * 1000,
         .concurrency = 16,
-        .read_timeout_ms = 5000,
         .latency_ns = 20 * OX_MS,
         .broker = "127.0.0.1:8080",
         .default_uri = "",

@@ -41,7 +41,6 @@ struct ox_storage_config {
     bool skip_idgen;      // skipIdgenPrecheck false
     uint64_t window_ms;   // dualReadTimeoutDays 15: copies that were left behind are kept so long
     uint32_t concurrency; // migrationConcurrency 16: ledgers being copied, cursors being moved at once
-    uint64_t read_timeout_ms; // oldLedgerReadTimeoutMs 5000: a read of another place than the active one ends with TIMEOUT after it
     uint64_t bytes_per_s; // moveDataBytesPerSecond 0: no limit; changeable live
     uint64_t ops_per_s;   // moveDataOpsPerSecond 0: entries a second, no limit; changeable live
     uint64_t latency_ns;  // moveDataYieldLatencyMs 20: copying slows down while clients' appends take longer; 0: never
