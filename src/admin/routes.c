@@ -141,7 +141,12 @@ unsigned admin_status(enum ox_err err)
     case OX_E_CONFLICT: return MHD_HTTP_CONFLICT;
     case OX_E_BUSY:
     case OX_E_INVALID_TOPIC_NAME:
+    case OX_E_NOT_ALLOWED:
     case OX_E_CONSUMER_BUSY:
+    case OX_E_CONSUMER_ASSIGN:
+    case OX_E_QUOTA_HOLD:
+    case OX_E_QUOTA_EXCEPTION:
+    case OX_E_DUPLICATE_UNKNOWN:
     case OX_E_PRODUCER_BUSY:
     case OX_E_SUBSCRIPTION_BUSY:
     case OX_E_NOT_EMPTY: return MHD_HTTP_PRECONDITION_FAILED;

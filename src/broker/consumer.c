@@ -27,7 +27,7 @@ struct ox_consumer *consumer_new(struct ox_subscription *s, const struct ox_subs
     ox_topic_hold(c->topic);
     ox_list_push_back(&s->consumers, &c->link);
     s->topic->shard->consumers_count.value++;
-    s->dispatcher->body->attached(s->dispatcher, c);
+    s->dispatcher->body->attached(s->dispatcher, c, from);
     return c;
 }
 
@@ -101,10 +101,10 @@ static void ack_finish(struct ox_cursor_ack *ack, enum ox_err err)
 static bool ack_is_whole(struct ox_subscription *s, const struct ox_ack_id *id)
 {
     if (!id->words) {
-        ox_batch_acks_forget(&s->batch_acks, id->pos);
+        ox_batch_acks_forget(&s->cursor->batches, id->pos);
         return true;
     }
-    return s->topic->shard->config.batch_index_acks && ox_batch_acks_and(&s->batch_acks, id->pos, id->set, id->words);
+    return s->topic->shard->config.batch_index_acks && ox_batch_acks_and(&s->cursor->batches, id->pos, id->set, id->words);
 }
 
 static bool pos_exists(const struct ox_topic *t, struct ox_pos pos)
@@ -122,7 +122,7 @@ static void ack_cumulative(struct ox_subscription *s, struct ox_cursor_ack *ack,
     }
     if (ox_pos_cmp(pos, s->cursor->mark_delete) > 0 && !ack_is_whole(s, id))
         pos = ox_ml_prev(s->topic->ml, pos);
-    ox_batch_acks_forget_upto(&s->batch_acks, pos);
+    ox_batch_acks_forget_upto(&s->cursor->batches, pos);
     ox_cursor_mark_delete(s->cursor, ack, pos);
 }
 

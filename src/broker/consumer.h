@@ -3,6 +3,7 @@
 #define BROKER_CONSUMER_H
 
 #include "base/kv.h"
+#include "broker/selector.h"
 #include "broker/topic.h"
 #include "mledger/cursor.h"
 
@@ -33,6 +34,10 @@ struct ox_consumer_events {
     void (*closed)(struct ox_consumer *c, enum ox_err err);
     // Somebody wants the subscription: is the client alive? As ox_producer_events.probe.
     void (*probe)(struct ox_consumer *c, struct ox_op *op);
+    // Failover: this consumer is (not) the one that gets messages. Once after attaching, then at each change.
+    void (*active)(struct ox_consumer *c, bool is_active);
+    // The topic was terminated and everything in it is acknowledged or delivered: nothing more will come.
+    void (*end_of_topic)(struct ox_consumer *c);
 };
 
 // Members are read-only outside this folder.
@@ -51,6 +56,10 @@ struct ox_consumer {
     uint64_t epoch;  // of the last redelivery request
     bool blocked;    // the connection takes no more now
     struct ox_rate out;
+    uint32_t unacked;    // messages delivered and not acknowledged (Shared and Key_Shared)
+    bool held_back;      // too many unacknowledged messages: gets no more now
+    void *pending;       // private: the dispatcher's table of what this consumer holds, or NULL
+    bool is_active;      // private: Failover
     uint64_t acked_messages, redelivered; // counts
     uint64_t last_acked_ms, last_consumed_ms, last_flow_ms;
     const struct ox_consumer_events *events;
@@ -58,7 +67,7 @@ struct ox_consumer {
     struct ox_link link; // private: in subscription->consumers
 };
 
-// Attaches a consumer, making the subscription if it isn't there. What is given by pointer is copied, and must live until the operation is over. Errors: CONSUMER_BUSY, UNSUPPORTED (a type other than Exclusive; reading compacted), SUBSCRIPTION_NOT_FOUND (automatic creation off), TOPIC_FENCED, INVALID, those of the log.
+// Attaches a consumer, making the subscription if it isn't there. What is given by pointer is copied, and must live until the operation is over. Errors: CONSUMER_BUSY, CONSUMER_ASSIGN (key ranges), NOT_ALLOWED (the type or more subscriptions are forbidden by policy), SUBSCRIPTION_NOT_FOUND (automatic creation off), TOPIC_FENCED, INVALID, those of the log.
 struct ox_subscribe {
     struct ox_op op;
     const char *subscription;       // in
@@ -69,7 +78,11 @@ struct ox_subscribe {
     bool has_start;                 // in: start_id is given (non-durable subscriptions only)
     struct ox_pos start;            // in: its entry is the first one delivered; OX_POS_EARLIEST, OX_POS_LATEST allowed
     uint64_t rollback_ms;           // in: start so long before now; 0: not asked
-    int32_t priority;               // in
+    int32_t priority;               // in: lower goes first
+    struct ox_key_shared keys;      // in: of Key_Shared; its ranges are copied
+    bool read_compacted;            // in: only the last message of each key, as of the last compaction (Exclusive, Failover and readers)
+    const uint64_t *start_set;      // in: bits of the start entry still to be delivered; copied; may be NULL
+    size_t start_words;             // in
     uint64_t epoch;                 // in
     uint64_t id;                    // in
     const void *connection;         // in
@@ -91,6 +104,8 @@ struct ox_subscribe {
     struct ox_kv own_properties;             // private
     uint64_t before_ms;                      // private
     bool probed;                             // private
+    int32_t *own_ranges;                     // private
+    uint64_t *own_set;                       // private
 };
 void ox_subscribe(struct ox_topic *t, struct ox_subscribe *op);
 // Detaches and frees it; no event comes any more. What it had and did not acknowledge is delivered again to the next one. A non-durable subscription goes with it.
@@ -110,7 +125,7 @@ struct ox_ack_id {
 // Acknowledges entries one by one, or (cumulative, one id) everything up to it. ack may be NULL: nobody waits. Else its op finishes when the store holds it; an id beyond the log's end has no effect.
 void ox_consumer_ack(struct ox_consumer *c, struct ox_cursor_ack *ack, bool cumulative, const struct ox_ack_id *ids,
                      size_t count);
-// Delivers everything not acknowledged again (Exclusive: whatever the positions). epoch: the request's, carried by later deliveries; an older one than the last has no effect.
+// Delivers again what is not acknowledged: the positions (Shared, Key_Shared; those this consumer holds), or everything (count 0, Exclusive, Failover). epoch: the request's, carried by later deliveries; an older one than the last has no effect.
 void ox_consumer_redeliver(struct ox_consumer *c, bool has_epoch, uint64_t epoch, const struct ox_pos *positions,
                            size_t count);
 

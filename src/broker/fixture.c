@@ -312,7 +312,22 @@ static void rig_consumer_probe(struct ox_consumer *c, struct ox_op *op)
     ox_op_finish(op, rc->dead ? OX_E_DISCONNECTED : OX_OK);
 }
 
+static void rig_active(struct ox_consumer *c, bool is_active)
+{
+    struct rig_consumer *rc = c->owner;
+    rc->active = is_active;
+    rc->active_told++;
+}
+
+static void rig_end_of_topic(struct ox_consumer *c)
+{
+    ((struct rig_consumer *)c->owner)->ends++;
+}
+
 static const struct ox_consumer_events rig_consumer_events = {
+    .active = rig_active,
+    .end_of_topic = rig_end_of_topic,
+
     .deliver = rig_deliver, .ready = rig_ready, .closed = rig_consumer_closed, .probe = rig_consumer_probe};
 
 struct ox_subscribe rig_subscribe_op(struct rig_consumer *c, const char *subscription)

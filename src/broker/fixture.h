@@ -95,6 +95,9 @@ struct rig_consumer {
     size_t got_count;
     unsigned closed;
     enum ox_err why;
+    bool active;          // Failover: the last thing it was told
+    unsigned active_told; // how often
+    unsigned ends;        // end of topic
     bool full; // takes no more
     bool dead; // answers no probe
 };

@@ -33,9 +33,9 @@ static ox_step seek_reset(struct ox_seq *q)
     struct ox_subscription *s = o->sub;
     if (q->err)
         return OX_FINISH(q, q->err);
-    ox_batch_acks_fini(&s->batch_acks);
+    ox_batch_acks_fini(&s->cursor->batches);
     if (!o->by_time && o->ack_words && s->topic->shard->config.batch_index_acks)
-        ox_batch_acks_set(&s->batch_acks, o->pos, o->own_set, o->ack_words);
+        ox_batch_acks_set(&s->cursor->batches, o->pos, o->own_set, o->ack_words);
     if (s->dispatcher)
         s->dispatcher->body->restart(s->dispatcher);
     return OX_FINISH(q, OX_OK);

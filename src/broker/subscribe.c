@@ -129,10 +129,10 @@ static ox_step subscribe_probed(struct ox_seq *q)
     return OX_GOTO(q, subscribe_find);
 }
 
-static ox_step subscribe_probe(struct ox_subscribe *o, struct ox_consumer *holder)
+static ox_step subscribe_probe(struct ox_subscribe *o, struct ox_consumer *holder, enum ox_err err)
 {
-    if (o->probed)
-        return subscribe_fail(o, OX_E_CONSUMER_BUSY, "Exclusive consumer is already connected");
+    if (o->probed || !holder)
+        return OX_FINISH(&o->seq, err);
     ox_seq_bind(&o->seq, &o->wait, "consumer.probe");
     holder->events->probe(holder, &o->wait);
     return OX_WAIT(&o->seq, subscribe_probed);
@@ -145,10 +145,9 @@ static enum ox_err subscribe_dispatcher(struct ox_subscription *s, enum ox_sub_t
         return OX_OK;
     if (s->dispatcher)
         return OX_E_CONSUMER_BUSY;
-    enum ox_err err = ox_dispatcher_new(s, type, &s->dispatcher);
-    if (!err)
-        s->type = type;
-    return err;
+    s->dispatcher = ox_dispatcher_new(s, type);
+    s->type = type;
+    return OX_OK;
 }
 
 static ox_step subscribe_admit(struct ox_seq *q)
@@ -165,8 +164,10 @@ static ox_step subscribe_admit(struct ox_seq *q)
     if (err)
         return subscribe_fail(o, err, NULL);
     struct ox_consumer *holder = NULL;
-    if (s->dispatcher->body->admit(s->dispatcher, &holder))
-        return subscribe_probe(o, holder);
+    err = s->dispatcher->body->admit(s->dispatcher, o, &holder);
+    if (err)
+        return subscribe_probe(o, holder, err);
+    o->why = NULL;
     o->consumer = consumer_new(s, o);
     return OX_FINISH(q, OX_OK);
 }

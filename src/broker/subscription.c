@@ -87,7 +87,6 @@ void subscription_free(struct ox_subscription *s)
     ox_timer_stop(&s->linger);
     if (s->dispatcher)
         s->dispatcher->body->free(s->dispatcher);
-    ox_batch_acks_fini(&s->batch_acks);
     ox_free(s->name);
     s->magic = 0;
     ox_free(s);

@@ -2,7 +2,6 @@
 #ifndef BROKER_SUBSCRIPTION_H
 #define BROKER_SUBSCRIPTION_H
 
-#include "broker/batch_acks.h"
 #include "broker/consumer.h"
 #include "broker/dispatcher.h"
 
@@ -29,8 +28,10 @@ struct ox_subscription {
     struct ox_cursor *cursor; // NULL while OPENING
     struct ox_list consumers; // of struct ox_consumer, link
     struct ox_dispatcher *dispatcher;
-    struct ox_batch_acks batch_acks;
-    struct ox_rate out; // of all consumers, past ones too
+    struct ox_rate out;     // of all consumers, past ones too
+    uint32_t unacked;       // messages delivered and not acknowledged (Shared and Key_Shared)
+    uint64_t delayed;       // messages that are not due yet
+    uint64_t expired;       // messages that went by TTL
     uint64_t last_consumed_ms, last_acked_ms, last_flow_ms;
     struct ox_map_node by_name; // private: in topic->subscriptions
     struct ox_list waiters;     // private: ox_subscribe waiting for OPEN

@@ -2,6 +2,7 @@
 #ifndef BROKER_TOPIC_H
 #define BROKER_TOPIC_H
 
+#include "broker/policies.h"
 #include "broker/rate.h"
 #include "broker/shard.h"
 #include "broker/topic_name.h"
@@ -28,7 +29,8 @@ struct ox_topic {
     struct ox_topic_name name;
     struct ox_map_node by_name; // in shard->topics
     enum ox_topic_state state;
-    struct ox_mledger *ml;       // NULL until it is open
+    struct ox_mledger *ml;       // NULL until it is open, and for a non-persistent topic
+    struct ox_policies policies; // in force now
     struct ox_list producers;    // of struct ox_producer, link
     struct ox_map subscriptions; // of struct ox_subscription, by_name
     uint64_t inflight_bytes;     // appends in flight

@@ -84,6 +84,8 @@ void cursor_free(struct ox_cursor *c)
     ox_buf_unref(&impl->record);
     ox_kv_fini(&c->properties);
     ox_free(c->holes);
+    ox_batch_acks_fini(&c->batches);
+    ox_kv_fini(&c->position_properties);
     ox_free(impl->path);
     ox_free(c->name);
     impl->magic = 0;

@@ -3,6 +3,7 @@
 #define MLEDGER_CURSOR_H
 
 #include "base/ranges.h"
+#include "mledger/batch_acks.h"
 #include "mledger/mledger.h"
 
 // States of a cursor's store.
@@ -36,6 +37,8 @@ struct ox_cursor {
     size_t hole_count, hole_cap;
     uint64_t acked_behind;   // entries in holes
     struct ox_kv properties; // cursor properties (subscription properties)
+    struct ox_kv position_properties; // long values kept with the position, as decimal texts
+    struct ox_batch_acks batches;     // entries that are acknowledged in part
     uint64_t last_active_ms;
     int64_t cursor_ledger; // -1: none
     uint64_t ack_epoch;    // rises with every reset; late answers are recognised by it
@@ -66,6 +69,14 @@ struct ox_cursor_ack {
 void ox_cursor_mark_delete(struct ox_cursor *c, struct ox_cursor_ack *ack, struct ox_pos p);
 // Single entries; ones acknowledged already, or that do not exist, have no effect. Ranges join and move mark_delete.
 void ox_cursor_delete(struct ox_cursor *c, struct ox_cursor_ack *ack, const struct ox_pos *positions, size_t count);
+// Acknowledges a part of a batch: only those of its messages stay that `bits` (1 = still to be delivered) has too. When none is left the entry is deleted as by ox_cursor_delete
+// (*ret_whole true). Kept with the position in the cursor's store (batchedEntryDeletionIndexInfo), at most settings.batch_sets_persisted_max of them; in memory at most
+// OX_BATCH_ACKS_MAX, beyond which it has no effect (the whole batch comes again). ret_left (may be NULL): how many are left. ack as in ox_cursor_delete.
+void ox_cursor_delete_part(struct ox_cursor *c, struct ox_cursor_ack *ack, struct ox_pos p, const uint64_t *bits, size_t words, bool *ret_whole, uint32_t *ret_left);
+// Sets the messages of an entry that are still to be delivered, whatever was there (seeks into a batch).
+void ox_cursor_set_part(struct ox_cursor *c, struct ox_pos p, const uint64_t *bits, size_t words);
+// The set of an entry that is acknowledged in part, or NULL. Borrowed until the next change.
+const struct ox_batch_ack *ox_cursor_part(const struct ox_cursor *c, struct ox_pos p);
 // True if an entry is acknowledged.
 bool ox_cursor_is_deleted(const struct ox_cursor *c, struct ox_pos p);
 // Entries not acknowledged yet.
@@ -89,6 +100,11 @@ void ox_cursor_read_fini(struct ox_cursor_read *r);
 void ox_cursor_rewind(struct ox_cursor *c);
 // Seeks: mark_delete = p (clamped), holes forgotten, read right behind it; stored before op finishes.
 void ox_cursor_reset(struct ox_cursor *c, struct ox_op *op, struct ox_pos p);
+// Cumulative move together with long properties that are kept with the position (PositionInfo.properties, e.g. pulsar.dedup's sequence ids): both or neither are stored. The map is copied.
+// c->position_properties has what is stored or being stored.
+void ox_cursor_mark_delete_with(struct ox_cursor *c, struct ox_cursor_ack *ack, struct ox_pos p, const struct ox_kv *properties);
+// Skips the next n entries that are not acknowledged (they count as acknowledged). op finishes when it is stored.
+void ox_cursor_skip(struct ox_cursor *c, struct ox_cursor_ack *ack, uint64_t n);
 // Replaces the subscription properties in the node.
 void ox_cursor_set_properties(struct ox_cursor *c, struct ox_op *op, const struct ox_kv *properties);
 // Stores the position (into the node where it fits), frees the cursor. Reads must not be pending.

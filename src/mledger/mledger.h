@@ -150,6 +150,19 @@ void ox_mledger_release_trim(struct ox_mledger *ml);
 // Starts a rollover now (make before break); op finishes when the new ledger is recorded. BUSY if one runs.
 void ox_mledger_roll(struct ox_mledger *ml, struct ox_op *op);
 
+// Ends the log for good: nothing is appended any more; op finishes when the record says so (terminatedPosition). ml->last is then the last entry of all. Appends in flight complete first. Again: OK.
+void ox_mledger_terminate(struct ox_mledger *ml, struct ox_op *op);
+// Sets one property in the log's record by the owner's compare-and-set (value NULL: removes it). One at a time waits for the others.
+struct ox_ml_property {
+    struct ox_op op; // Errors: FENCED, those of the store
+    struct ox_mledger *ml; // private
+    char *key, *value;     // private
+    struct ox_link link;   // private
+};
+void ox_mledger_set_property(struct ox_mledger *ml, struct ox_ml_property *p, const char *key, const char *value);
+// This log's own retention instead of the settings' (-1: without limit); takes effect at the next trim.
+void ox_mledger_set_retention(struct ox_mledger *ml, int64_t retention_ms, int64_t retention_bytes);
+
 // Positions. All are O(log ledgers).
 // The first position of the log: {first ledger, 0} (it may not be written yet).
 struct ox_pos ox_ml_first(const struct ox_mledger *ml);

@@ -37,6 +37,7 @@ Oxpb__ServerError server_error(enum ox_err err)
     case OX_E_PLACE_CLOSED:
     case OX_E_PLACE_CHANGED:
     case OX_E_PLACE_BLOCKED:
+    case OX_E_DUPLICATE_UNKNOWN:
     case OX_E_NO_PLACE: return OXPB__SERVER_ERROR__PersistenceError;
     case OX_E_UNKNOWN_OUTCOME:
     case OX_E_NOT_FOUND:
@@ -55,6 +56,10 @@ Oxpb__ServerError server_error(enum ox_err err)
     case OX_E_SUBSCRIPTION_NOT_FOUND: return OXPB__SERVER_ERROR__SubscriptionNotFound;
     case OX_E_CONSUMER_NOT_FOUND: return OXPB__SERVER_ERROR__ConsumerNotFound;
     case OX_E_CONSUMER_BUSY: return OXPB__SERVER_ERROR__ConsumerBusy;
+    case OX_E_CONSUMER_ASSIGN: return OXPB__SERVER_ERROR__ConsumerAssignError;
+    case OX_E_QUOTA_HOLD: return OXPB__SERVER_ERROR__ProducerBlockedQuotaExceededError;
+    case OX_E_QUOTA_EXCEPTION: return OXPB__SERVER_ERROR__ProducerBlockedQuotaExceededException;
+    case OX_E_NOT_ALLOWED: return OXPB__SERVER_ERROR__NotAllowedError;
     case OX_E_PRODUCER_BUSY: return OXPB__SERVER_ERROR__ProducerBusy;
     case OX_E_PRODUCER_FENCED: return OXPB__SERVER_ERROR__ProducerFenced;
     case OX_E_OK:

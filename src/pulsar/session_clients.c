@@ -219,5 +219,24 @@ static void consumer_probe(struct ox_consumer *c, struct ox_op *op)
     session_probe(((struct session_consumer *)c->owner)->session, op);
 }
 
+static void consumer_active(struct ox_consumer *c, bool is_active)
+{
+    struct session_consumer *sc = c->owner;
+    Oxpb__CommandActiveConsumerChange change = OXPB__COMMAND_ACTIVE_CONSUMER_CHANGE__INIT;
+    change.consumer_id = sc->id;
+    change.has_is_active = 1;
+    change.is_active = is_active;
+    session_command(sc->session, OXPB__BASE_COMMAND__TYPE__ACTIVE_CONSUMER_CHANGE, &change.base);
+}
+
+static void consumer_end_of_topic(struct ox_consumer *c)
+{
+    struct session_consumer *sc = c->owner;
+    Oxpb__CommandReachedEndOfTopic end = OXPB__COMMAND_REACHED_END_OF_TOPIC__INIT;
+    end.consumer_id = sc->id;
+    session_command(sc->session, OXPB__BASE_COMMAND__TYPE__REACHED_END_OF_TOPIC, &end.base);
+}
+
 const struct ox_consumer_events session_consumer_events = {
-    .deliver = consumer_deliver, .ready = consumer_ready, .closed = consumer_closed, .probe = consumer_probe};
+    .deliver = consumer_deliver, .ready = consumer_ready, .closed = consumer_closed, .probe = consumer_probe,
+    .active = consumer_active, .end_of_topic = consumer_end_of_topic};

@@ -1,4 +1,4 @@
-// dispatcher_exclusive.c - one active consumer gets all entries in order: read a batch, write it, read the next while the former leaves.
+// dispatcher_single.c - one active consumer gets all entries in order: read a batch, write it, read the next while the former leaves.
 #include "base/assert.h"
 #include "base/mem.h"
 #include "broker/subscription_int.h"
@@ -9,7 +9,7 @@
 #define RETRY_NS_MIN OX_SEC
 #define RETRY_NS_MAX (60 * OX_SEC)
 
-struct exclusive {
+struct single {
     struct ox_dispatcher base;
     struct ox_consumer *active; // or NULL
     struct ox_cursor_read read; // in flight, or its result while at < read.count
@@ -22,14 +22,14 @@ struct exclusive {
     struct ox_op *stopping; // finished when nothing is in flight
 };
 
-static void exclusive_go(struct exclusive *d);
+static void single_go(struct single *d);
 
-static struct exclusive *exclusive_of(struct ox_dispatcher *d)
+static struct single *single_of(struct ox_dispatcher *d)
 {
-    return CONTAINER_OF(d, struct exclusive, base);
+    return CONTAINER_OF(d, struct single, base);
 }
 
-static struct ox_shard *exclusive_shard(const struct exclusive *d)
+static struct ox_shard *single_shard(const struct single *d)
 {
     return d->base.subscription->topic->shard;
 }
@@ -45,7 +45,7 @@ static uint32_t bits_count(const uint64_t *bits, size_t words)
 }
 
 // Takes an entry apart for a delivery; false if it is a broker's marker, which no client sees.
-static bool delivery_fill(const struct exclusive *d, const struct ox_entry *entry, struct ox_dispatch *ret)
+static bool delivery_fill(const struct single *d, const struct ox_entry *entry, struct ox_dispatch *ret)
 {
     struct ox_message_view view;
     struct ox_message_meta meta;
@@ -60,7 +60,7 @@ static bool delivery_fill(const struct exclusive *d, const struct ox_entry *entr
     if (ox_message_meta_scan(view.metadata.data, view.metadata.len, &meta))
         return true;
     ret->messages = (uint32_t)meta.num_messages;
-    const struct ox_batch_ack *partly = ox_batch_acks_find(&d->base.subscription->batch_acks, entry->pos);
+    const struct ox_batch_ack *partly = ox_batch_acks_find(&d->base.subscription->cursor->batches, entry->pos);
     if (partly) {
         ret->ack_set = partly->bits;
         ret->ack_words = partly->words;
@@ -69,10 +69,10 @@ static bool delivery_fill(const struct exclusive *d, const struct ox_entry *entr
     return !meta.has_marker;
 }
 
-static void delivery_count(struct exclusive *d, const struct ox_dispatch *dispatch)
+static void delivery_count(struct single *d, const struct ox_dispatch *dispatch)
 {
     struct ox_consumer *c = d->active;
-    struct ox_shard *sh = exclusive_shard(d);
+    struct ox_shard *sh = single_shard(d);
     c->permits -= dispatch->messages;
     ox_rate_add(&c->out, dispatch->messages, dispatch->entry.len);
     ox_rate_add(&d->base.subscription->out, dispatch->messages, dispatch->entry.len);
@@ -81,7 +81,7 @@ static void delivery_count(struct exclusive *d, const struct ox_dispatch *dispat
     sh->out_bytes.value += (int64_t)dispatch->entry.len;
 }
 
-static void exclusive_deliver_one(struct exclusive *d, const struct ox_entry *entry)
+static void single_deliver_one(struct single *d, const struct ox_entry *entry)
 {
     struct ox_subscription *s = d->base.subscription;
     struct ox_dispatch dispatch;
@@ -95,13 +95,13 @@ static void exclusive_deliver_one(struct exclusive *d, const struct ox_entry *en
     delivery_count(d, &dispatch);
 }
 
-static bool exclusive_reading(const struct exclusive *d)
+static bool single_reading(const struct single *d)
 {
     return ox_op_pending(&d->read.op);
 }
 
 // Is there a consumer that takes an entry now?
-static bool exclusive_wanted(struct exclusive *d)
+static bool single_wanted(struct single *d)
 {
     struct ox_consumer *c = d->active;
     if (!c || c->permits <= 0 || c->blocked || d->stopping)
@@ -110,41 +110,41 @@ static bool exclusive_wanted(struct exclusive *d)
     return !c->blocked;
 }
 
-static void exclusive_drop(struct exclusive *d)
+static void single_drop(struct single *d)
 {
-    if (!exclusive_reading(d) && d->read.entries)
+    if (!single_reading(d) && d->read.entries)
         ox_cursor_read_fini(&d->read);
-    if (!exclusive_reading(d)) {
+    if (!single_reading(d)) {
         d->read.entries = NULL;
         d->read.count = 0;
     }
     d->at = 0;
 }
 
-static void exclusive_deliver(struct exclusive *d)
+static void single_deliver(struct single *d)
 {
-    uint64_t now = ox_wall_ms(exclusive_shard(d)->loop);
-    while (d->at < d->read.count && exclusive_wanted(d)) {
-        exclusive_deliver_one(d, &d->read.entries[d->at++]);
+    uint64_t now = ox_wall_ms(single_shard(d)->loop);
+    while (d->at < d->read.count && single_wanted(d)) {
+        single_deliver_one(d, &d->read.entries[d->at++]);
         d->active->last_consumed_ms = d->base.subscription->last_consumed_ms = now;
     }
     if (d->at == d->read.count)
-        exclusive_drop(d);
+        single_drop(d);
 }
 
 // ---- reading
 
-static void exclusive_stopped(struct exclusive *d)
+static void single_stopped(struct single *d)
 {
-    if (!d->stopping || exclusive_reading(d) || ox_op_pending(&d->kick))
+    if (!d->stopping || single_reading(d) || ox_op_pending(&d->kick))
         return;
     struct ox_op *op = d->stopping;
     d->stopping = NULL;
-    exclusive_drop(d);
+    single_drop(d);
     ox_op_finish(op, OX_OK);
 }
 
-static void exclusive_read_failed(struct exclusive *d, enum ox_err err)
+static void single_read_failed(struct single *d, enum ox_err err)
 {
     struct ox_topic *t = d->base.subscription->topic;
     if (err == OX_E_CANCELED)
@@ -159,59 +159,59 @@ static void exclusive_read_failed(struct exclusive *d, enum ox_err err)
     ox_timer_start(&d->retry, d->retry_ns);
 }
 
-static void exclusive_unread(struct exclusive *d)
+static void single_unread(struct single *d)
 {
-    exclusive_drop(d);
+    single_drop(d);
     ox_cursor_rewind(d->base.subscription->cursor);
 }
 
-static void exclusive_read_done(struct ox_op *op)
+static void single_read_done(struct ox_op *op)
 {
-    struct exclusive *d = CONTAINER_OF(op, struct exclusive, read.op);
+    struct single *d = CONTAINER_OF(op, struct single, read.op);
     d->at = 0;
     if (op->err) {
         d->read.entries = NULL;
         d->read.count = 0;
-        exclusive_read_failed(d, op->err);
+        single_read_failed(d, op->err);
     } else {
         d->retry_ns = 0;
         if (d->discard || !d->active)
-            exclusive_unread(d);
+            single_unread(d);
     }
     d->discard = false;
-    exclusive_go(d);
-    exclusive_stopped(d);
+    single_go(d);
+    single_stopped(d);
 }
 
-static void exclusive_read(struct exclusive *d)
+static void single_read(struct single *d)
 {
-    const struct ox_broker_config *c = &exclusive_shard(d)->config;
+    const struct ox_broker_config *c = &single_shard(d)->config;
     uint64_t most = OX_MIN((uint64_t)d->active->permits, (uint64_t)c->dispatch_entries_max);
     d->read = (struct ox_cursor_read){.entries_max = (uint32_t)OX_MAX(most, 1u), .bytes_max = c->dispatch_bytes_max};
     d->at = 0;
     d->discard = false;
-    ox_op_init(&d->read.op, exclusive_shard(d)->loop, exclusive_read_done, "dispatch.read");
+    ox_op_init(&d->read.op, single_shard(d)->loop, single_read_done, "dispatch.read");
     ox_cursor_read(d->base.subscription->cursor, &d->read);
 }
 
 // Delivers what was read, then reads on if somebody wants it.
-static void exclusive_go(struct exclusive *d)
+static void single_go(struct single *d)
 {
-    if (exclusive_reading(d) || d->failed)
+    if (single_reading(d) || d->failed)
         return;
-    exclusive_deliver(d);
-    if (d->read.count == 0 && exclusive_wanted(d) && d->base.subscription->topic->state == OX_TOPIC_OPEN)
-        exclusive_read(d);
+    single_deliver(d);
+    if (d->read.count == 0 && single_wanted(d) && d->base.subscription->topic->state == OX_TOPIC_OPEN)
+        single_read(d);
 }
 
-static void exclusive_kicked(struct ox_op *op)
+static void single_kicked(struct ox_op *op)
 {
-    struct exclusive *d = CONTAINER_OF(op, struct exclusive, kick);
-    exclusive_go(d);
-    exclusive_stopped(d);
+    struct single *d = CONTAINER_OF(op, struct single, kick);
+    single_go(d);
+    single_stopped(d);
 }
 
-static void exclusive_kick(struct exclusive *d)
+static void single_kick(struct single *d)
 {
     if (ox_op_pending(&d->kick))
         return;
@@ -219,27 +219,29 @@ static void exclusive_kick(struct exclusive *d)
     ox_op_finish(&d->kick, OX_OK);
 }
 
-static void exclusive_retry(struct ox_timer *timer)
+static void single_retry(struct ox_timer *timer)
 {
-    struct exclusive *d = CONTAINER_OF(timer, struct exclusive, retry);
+    struct single *d = CONTAINER_OF(timer, struct single, retry);
     d->failed = false;
-    exclusive_go(d);
+    single_go(d);
 }
 
 // ---- the body
 
-static enum ox_err exclusive_admit(struct ox_dispatcher *base, struct ox_consumer **ret_holder)
+static enum ox_err single_admit(struct ox_dispatcher *base, struct ox_subscribe *o, struct ox_consumer **ret_holder)
 {
-    struct exclusive *d = exclusive_of(base);
+    struct single *d = single_of(base);
     if (!d->active)
         return OX_OK;
     *ret_holder = d->active;
+    o->why = "Exclusive consumer is already connected";
     return OX_E_CONSUMER_BUSY;
 }
 
-static void exclusive_attached(struct ox_dispatcher *base, struct ox_consumer *c)
+static void single_attached(struct ox_dispatcher *base, struct ox_consumer *c, const struct ox_subscribe *o)
 {
-    struct exclusive *d = exclusive_of(base);
+    (void)o;
+    struct single *d = single_of(base);
     OX_ASSERT(!d->active);
     d->active = c;
     d->failed = false;
@@ -248,94 +250,93 @@ static void exclusive_attached(struct ox_dispatcher *base, struct ox_consumer *c
 }
 
 // What was read and not delivered, or delivered and not acknowledged, is for the next one.
-static void exclusive_back(struct exclusive *d)
+static void single_back(struct single *d)
 {
-    d->discard = exclusive_reading(d);
-    exclusive_unread(d);
+    d->discard = single_reading(d);
+    single_unread(d);
 }
 
-static void exclusive_detached(struct ox_dispatcher *base, struct ox_consumer *c)
+static void single_detached(struct ox_dispatcher *base, struct ox_consumer *c)
 {
-    struct exclusive *d = exclusive_of(base);
+    struct single *d = single_of(base);
     OX_ASSERT(d->active == c);
     d->active = NULL;
-    exclusive_back(d);
-    if (exclusive_reading(d))
+    single_back(d);
+    if (single_reading(d))
         ox_op_cancel(&d->read.op);
 }
 
-static void exclusive_more(struct ox_dispatcher *base, struct ox_consumer *c)
+static void single_more(struct ox_dispatcher *base, struct ox_consumer *c)
 {
     (void)c;
-    struct exclusive *d = exclusive_of(base);
-    if (!exclusive_reading(d) && !d->failed)
-        exclusive_kick(d);
+    struct single *d = single_of(base);
+    if (!single_reading(d) && !d->failed)
+        single_kick(d);
 }
 
-static void exclusive_redeliver(struct ox_dispatcher *base, struct ox_consumer *c, const struct ox_pos *positions, size_t count)
+static void single_redeliver(struct ox_dispatcher *base, struct ox_consumer *c, const struct ox_pos *positions, size_t count)
 {
     (void)c;
     (void)positions;
     (void)count;
-    struct exclusive *d = exclusive_of(base);
-    exclusive_back(d);
-    exclusive_kick(d);
+    struct single *d = single_of(base);
+    single_back(d);
+    single_kick(d);
 }
 
-static void exclusive_restart(struct ox_dispatcher *base)
+static void single_restart(struct ox_dispatcher *base)
 {
-    struct exclusive *d = exclusive_of(base);
-    OX_ASSERT(!exclusive_reading(d));
-    exclusive_drop(d);
+    struct single *d = single_of(base);
+    OX_ASSERT(!single_reading(d));
+    single_drop(d);
     d->failed = false;
     ox_timer_stop(&d->retry);
 }
 
-static void exclusive_stop(struct ox_dispatcher *base, struct ox_op *op)
+static void single_body_kick(struct ox_dispatcher *base)
 {
-    struct exclusive *d = exclusive_of(base);
+    single_kick(single_of(base));
+}
+
+static void single_stop(struct ox_dispatcher *base, struct ox_op *op)
+{
+    struct single *d = single_of(base);
     OX_ASSERT(!d->stopping && !d->active);
     ox_op_begin(op);
     d->stopping = op;
-    if (exclusive_reading(d))
+    if (single_reading(d))
         ox_op_cancel(&d->read.op);
-    exclusive_stopped(d);
+    single_stopped(d);
 }
 
-static void exclusive_free(struct ox_dispatcher *base)
+static void single_free(struct ox_dispatcher *base)
 {
-    struct exclusive *d = exclusive_of(base);
-    OX_ASSERT(!exclusive_reading(d) && !d->active && !ox_op_pending(&d->kick));
-    exclusive_drop(d);
+    struct single *d = single_of(base);
+    OX_ASSERT(!single_reading(d) && !d->active && !ox_op_pending(&d->kick));
+    single_drop(d);
     ox_timer_stop(&d->retry);
     ox_free(d);
 }
 
-static const struct ox_dispatcher_body exclusive_body = {
+static const struct ox_dispatcher_body single_body = {
     .type = OX_SUB_EXCLUSIVE,
-    .admit = exclusive_admit,
-    .attached = exclusive_attached,
-    .detached = exclusive_detached,
-    .more = exclusive_more,
-    .redeliver = exclusive_redeliver,
-    .restart = exclusive_restart,
-    .stop = exclusive_stop,
-    .free = exclusive_free,
+    .admit = single_admit,
+    .attached = single_attached,
+    .detached = single_detached,
+    .more = single_more,
+    .redeliver = single_redeliver,
+    .restart = single_restart,
+    .kick = single_body_kick,
+    .stop = single_stop,
+    .free = single_free,
 };
 
-struct ox_dispatcher *ox_dispatcher_exclusive_new(struct ox_subscription *s)
+struct ox_dispatcher *ox_dispatcher_single_new(struct ox_subscription *s, enum ox_sub_type type)
 {
-    struct exclusive *d = ox_malloc(sizeof *d);
-    d->base = (struct ox_dispatcher){&exclusive_body, s};
-    ox_op_init(&d->kick, s->topic->shard->loop, exclusive_kicked, "dispatch.kick");
-    ox_timer_init(&d->retry, s->topic->shard->loop, exclusive_retry);
+    struct single *d = ox_malloc(sizeof *d);
+    (void)type;
+    d->base = (struct ox_dispatcher){&single_body, s};
+    ox_op_init(&d->kick, s->topic->shard->loop, single_kicked, "dispatch.kick");
+    ox_timer_init(&d->retry, s->topic->shard->loop, single_retry);
     return &d->base;
-}
-
-enum ox_err ox_dispatcher_new(struct ox_subscription *s, enum ox_sub_type type, struct ox_dispatcher **ret)
-{
-    if (type != OX_SUB_EXCLUSIVE)
-        return OX_E_UNSUPPORTED;
-    *ret = ox_dispatcher_exclusive_new(s);
-    return OX_OK;
 }

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "broker/batch_acks.h"
+#include "mledger/batch_acks.h"
 
 static const struct ox_pos at = {3, 7};
 

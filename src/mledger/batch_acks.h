@@ -1,6 +1,6 @@
 // batch_acks.h - batches of which only some messages are acknowledged, kept in memory by their subscription.
-#ifndef BROKER_BATCH_ACKS_H
-#define BROKER_BATCH_ACKS_H
+#ifndef MLEDGER_BATCH_ACKS_H
+#define MLEDGER_BATCH_ACKS_H
 
 #include "base/map.h"
 #include "base/pos.h"

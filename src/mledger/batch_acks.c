@@ -1,5 +1,5 @@
 // batch_acks.c - partly acknowledged batches by position.
-#include "broker/batch_acks.h"
+#include "mledger/batch_acks.h"
 
 #include <string.h>
 
