@@ -14,6 +14,8 @@
 struct bench_options {
     const char *service_url, *topic, *compression, *dir, *host;
     int64_t port;
+    const char *subscription;
+    int64_t messages;
     int64_t topics, producers, connections, consumers;
     int64_t rate; // messages a second in all; 0: as fast as the windows allow
     uint64_t size, batch_bytes, file_bytes;
@@ -70,6 +72,7 @@ void bench_report(const struct bench_options *o, const struct bench_result *r);
 // ---- the modes; each returns the exit status
 
 int bench_publish(const struct bench_options *o);
+int bench_drain(const struct bench_options *o);
 int bench_run_null(const struct bench_options *o);
 int bench_disk(const struct bench_options *o);
 

@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(const struct bench_options *o);
-    } modes[] = {{"publish", bench_publish}, {"null", bench_run_null}, {"disk", bench_disk}};
+    } modes[] = {{"publish", bench_publish}, {"drain", bench_drain}, {"null", bench_run_null}, {"disk", bench_disk}};
     struct bench_options o;
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         bench_usage();
@@ -46,6 +46,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < OX_COUNT(modes); i++)
         if (strcmp(modes[i].name, argv[1]) == 0)
             return bench_options_parse(&o, argc - 2, argv + 2) ? modes[i].run(&o) : 2;
-    fprintf(stderr, "oxbow-bench: there is no mode '%s': publish, null or disk (oxbow-bench --help)\n", argv[1]);
+    fprintf(stderr, "oxbow-bench: there is no mode '%s': publish, drain, null or disk (oxbow-bench --help)\n", argv[1]);
     return 2;
 }

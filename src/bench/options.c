@@ -24,6 +24,8 @@ struct option {
             {"--producers", OPTION_COUNT, &(o)->producers, "1", "publish: producers of each topic"},                         \
             {"--consumers", OPTION_COUNT, &(o)->consumers, "0",                                                              \
              "publish: subscriptions of each topic, with one consumer each"},                                                \
+            {"--subscription", OPTION_TEXT, &(o)->subscription, "drain", "drain: subscriptions are SUBSCRIPTION-0, -1, ..."}, \
+            {"--messages", OPTION_COUNT, &(o)->messages, "0", "drain: messages that each subscription finds"},               \
             {"--connections", OPTION_COUNT, &(o)->connections, "1", "publish: connections to share"},                        \
             {"--rate", OPTION_COUNT, &(o)->rate, "1000", "messages (disk: writes) a second in all; 0: as many as possible"}, \
             {"--size", OPTION_BYTES, &(o)->size, "1k", "bytes of a message (disk: of a write)"},                             \
@@ -48,10 +50,11 @@ void bench_usage(void)
 {
     struct bench_options o;
     const struct option rows[] = OPTION_ROWS(&o);
-    fputs("usage: oxbow-bench publish|null|disk [OPTION VALUE]...\n"
+    fputs("usage: oxbow-bench publish|drain|null|disk [OPTION VALUE]...\n"
           "\n"
           "  publish  sends messages at fixed times, whether answers come or not (open loop); latency is counted from "
           "the intended time\n"
+          "  drain    subscriptions read what lies in their topics, from the first message on, as fast as it comes\n"
           "  null     a server that answers every client at once and stores nothing: what publish reaches on it is the "
           "client's ceiling\n"
           "  disk     a bare loop of write and fdatasync into a preallocated file: the disk's ceiling\n"

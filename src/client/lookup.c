@@ -48,14 +48,15 @@ static enum ox_err lookup_read(struct client_lookup *l, const Oxpb__CommandLooku
     }
     l->redirected = m->response == OXPB__COMMAND_LOOKUP_TOPIC_RESPONSE__LOOKUP_TYPE__Redirect;
     l->authoritative = m->authoritative;
-    if (m->proxy_through_service_url)
-        return OX_E_UNSUPPORTED;
     char *host;
     if (ox_client_parse_url(m->broker_service_url, &host, &l->port) != OX_OK)
         return OX_E_MALFORMED;
     ox_free(l->host);
     l->host = host;
-    return OX_OK;
+    if (!m->proxy_through_service_url || (l->port == l->client->port && strcmp(host, l->client->host) == 0))
+        return OX_OK; // a standalone broker says "through the service URL" and means itself
+    ox_client_text(l->call.text, "the topic's broker is reached through a proxy, which is not supported");
+    return OX_E_UNSUPPORTED;
 }
 
 static void lookup_got(struct client_request *r, enum ox_err err, uint32_t type, void *message, const char *text)

@@ -1,9 +1,9 @@
 // engine.c - appends through the embedded engine alone, on the real loop: rate and latency for one size and depth.
 //
-// oxbow-bench-engine DIR BYTES DEPTH SECONDS [start|recycle|apart]: BYTES of a batch at depth 1 (the entry is smaller by the batch's own bytes); prints one line.
+// oxbow-bench-engine DIR BYTES DEPTH SECONDS [start|recycle|apart|busy]: BYTES of a batch at depth 1 (the entry is smaller by the batch's own bytes); prints one line.
 // With `start` it opens and closes the store and prints how long the open took. With `recycle` it is measured as it goes on where messages are consumed as fast
 // as they come: each ledger is closed and deleted after some megabytes, and what is measured begins when emptied segments are written again. With `apart` no two
-// appends share a batch, however many wait: each batch is just BYTES large.
+// appends share a batch, however many wait: each batch is just BYTES large. With `busy` the threads look for each other's work before they sleep (journalBusyWait).
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ struct bench {
     struct ox_buf payload;
     uint32_t depth, pending;
     uint64_t bytes;
-    bool start_only, recycle, apart;
+    bool start_only, recycle, apart, busy;
     uint32_t resting; // appends that wait for the next ledger
     int64_t next;
     uint64_t begun_ns, until_ns, warm_ns, seconds, count, sent;
@@ -202,6 +202,7 @@ static void bench_run(struct bench *b, const char *dir)
     struct ox_store_config config;
     ox_posix_log_init(&log, OX_LOG_WARN);
     b->loop = ox_posix_loop_new(&log);
+    ox_posix_journal_busy_wait(b->loop, b->busy);
     ox_metrics_init(&b->metrics);
     ox_store_config_init(&config, dir);
     config.metrics = &b->metrics;
@@ -217,7 +218,7 @@ static void bench_run(struct bench *b, const char *dir)
 int main(int argc, char **argv)
 {
     if (argc < 5) {
-        fprintf(stderr, "usage: oxbow-bench-engine DIR BYTES DEPTH SECONDS [start|recycle|apart]\n");
+        fprintf(stderr, "usage: oxbow-bench-engine DIR BYTES DEPTH SECONDS [start|recycle|apart|busy]\n");
         return 2;
     }
     struct bench *b = ox_malloc(sizeof *b);
@@ -227,6 +228,7 @@ int main(int argc, char **argv)
     b->start_only = argc > 5 && strcmp(argv[5], "start") == 0;
     b->recycle = argc > 5 && strcmp(argv[5], "recycle") == 0;
     b->apart = argc > 5 && strcmp(argv[5], "apart") == 0;
+    b->busy = argc > 5 && strcmp(argv[5], "busy") == 0;
     if (b->bytes <= BATCH_OVERHEAD || b->depth == 0 || b->depth > DEPTH_MAX) {
         fprintf(stderr, "engine: BYTES must be above %u, DEPTH within 1..%u\n", BATCH_OVERHEAD, DEPTH_MAX);
         return 2;
