@@ -23,20 +23,25 @@ void ox_kv_fini(struct ox_kv *kv)
     *kv = (struct ox_kv){0};
 }
 
-void ox_kv_set(struct ox_kv *kv, const char *key, const char *value)
+void ox_kv_add(struct ox_kv *kv, const char *key, const char *value)
 {
-    struct ox_kv_pair *pair = kv_pair(kv, key);
-    char *copy = ox_strdup(value);
-    if (pair) {
-        ox_free(pair->value);
-        pair->value = copy;
-        return;
-    }
     if (kv->count == kv->cap) {
         kv->cap = kv->cap ? kv->cap * 2 : 4;
         kv->pairs = (struct ox_kv_pair *)ox_realloc(kv->pairs, kv->cap, sizeof *kv->pairs);
     }
-    kv->pairs[kv->count++] = (struct ox_kv_pair){ox_strdup(key), copy};
+    kv->pairs[kv->count++] = (struct ox_kv_pair){ox_strdup(key), ox_strdup(value)};
+}
+
+void ox_kv_set(struct ox_kv *kv, const char *key, const char *value)
+{
+    struct ox_kv_pair *pair = kv_pair(kv, key);
+    if (!pair) {
+        ox_kv_add(kv, key, value);
+        return;
+    }
+    char *copy = ox_strdup(value);
+    ox_free(pair->value);
+    pair->value = copy;
 }
 
 const char *ox_kv_find(const struct ox_kv *kv, const char *key)
@@ -64,7 +69,7 @@ void ox_kv_copy(struct ox_kv *to, const struct ox_kv *from)
         return;
     ox_kv_fini(to);
     for (size_t i = 0; i < from->count; i++)
-        ox_kv_set(to, from->pairs[i].key, from->pairs[i].value);
+        ox_kv_add(to, from->pairs[i].key, from->pairs[i].value);
 }
 
 bool ox_kv_contains(const struct ox_kv *whole, const struct ox_kv *part)

@@ -22,6 +22,8 @@ struct ox_kv {
 void ox_kv_fini(struct ox_kv *kv);
 // Sets a key (copies both strings); an existing key keeps its place.
 void ox_kv_set(struct ox_kv *kv, const char *key, const char *value);
+// Adds a key that is known not to be there: no look at the others.
+void ox_kv_add(struct ox_kv *kv, const char *key, const char *value);
 // The value of a key, or NULL. Borrowed.
 const char *ox_kv_find(const struct ox_kv *kv, const char *key);
 // Removes a key; false if it was not there.

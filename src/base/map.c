@@ -18,6 +18,12 @@
 
 #include "base/assert.h"
 
+// Most maps hold a few nodes, and there is one for each topic.
+#undef HASH_INITIAL_NUM_BUCKETS
+#undef HASH_INITIAL_NUM_BUCKETS_LOG2
+#define HASH_INITIAL_NUM_BUCKETS 4U
+#define HASH_INITIAL_NUM_BUCKETS_LOG2 2U
+
 static inline int map_differ(const void *a, const void *b, size_t len)
 {
     uint64_t x, y;

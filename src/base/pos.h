@@ -23,6 +23,11 @@ static inline int ox_pos_cmp(struct ox_pos a, struct ox_pos b)
         return a.ledger < b.ledger ? -1 : 1;
     return a.entry < b.entry ? -1 : a.entry > b.entry;
 }
+// The later one of two.
+static inline struct ox_pos ox_pos_max(struct ox_pos a, struct ox_pos b)
+{
+    return ox_pos_cmp(a, b) >= 0 ? a : b;
+}
 static inline bool ox_pos_equal(struct ox_pos a, struct ox_pos b)
 {
     return a.ledger == b.ledger && a.entry == b.entry;

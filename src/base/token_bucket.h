@@ -13,13 +13,13 @@ struct ox_token_bucket {
     uint64_t last_ns; // private
 };
 
-// Sets the rate (0: without limit) and lets it begin full: `burst` tokens, at least one second's.
+// Sets the rate (0 or less: without limit) and lets it begin full: `burst` tokens, at least one second's.
 void ox_token_bucket_set(struct ox_token_bucket *b, double per_s, double burst, uint64_t now_ns);
 // May something go now? (Tokens are above 0, or there is no limit.)
 bool ox_token_bucket_ready(struct ox_token_bucket *b, uint64_t now_ns);
 // Takes n tokens, whatever is there.
 void ox_token_bucket_take(struct ox_token_bucket *b, double n, uint64_t now_ns);
-// Nanoseconds from now until ready; 0: now.
+// Nanoseconds from now until ready, a microsecond at least; 0: now.
 uint64_t ox_token_bucket_wait_ns(struct ox_token_bucket *b, uint64_t now_ns);
 
 #endif

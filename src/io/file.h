@@ -20,7 +20,7 @@ enum ox_open_flags {
     OX_OPEN_WRITE = 2,     // read and write
     OX_OPEN_CREATE = 4,    // make it if it is not there
     OX_OPEN_EXCLUSIVE = 8, // with CREATE: EXISTS if it is there
-    OX_OPEN_DIRECT = 16, // a hint: large writes whose parts and offset are multiples of OX_DIRECT_ALIGN, in memory aligned to it, go past the page cache
+    OX_OPEN_DIRECT = 16, // a hint: large or synced writes whose parts and offset are multiples of OX_DIRECT_ALIGN, in memory aligned to it, go past the page cache
 };
 
 // A directory entry.

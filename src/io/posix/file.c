@@ -15,7 +15,7 @@
 
 #define FILE_SPARE_MAX 256
 #define FILE_ZERO_BYTES (1u << 20) // of one write of zeros
-#define FILE_DIRECT_MIN 16384u     // smaller writes stay in the page cache: they cost little, and are read again soon
+#define FILE_DIRECT_MIN 16384u     // smaller writes that nobody syncs stay in the page cache
 #define FILE_IOV_KEEP 64           // a spare job keeps its array of parts up to this size
 
 struct posix_file {
@@ -435,7 +435,7 @@ static bool write_is_direct(const struct file_job *j)
         odd |= ((uintptr_t)j->iov[i].iov_base | j->iov[i].iov_len) % OX_DIRECT_ALIGN;
         bytes += j->iov[i].iov_len;
     }
-    return bytes >= FILE_DIRECT_MIN && odd == 0;
+    return (bytes >= FILE_DIRECT_MIN || (j->sync && bytes > 0)) && odd == 0;
 }
 
 static void write_run(struct ox_job *job)

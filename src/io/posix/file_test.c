@@ -109,12 +109,16 @@ static void test_posix_direct_writes_are_like_others(void **state)
     assert_int_equal(rig_wait(&t.op), OX_OK);
     ox_file_zero(f, &t.op, BLOCK, BLOCK);
     assert_int_equal(rig_wait(&t.op), OX_OK);
+    ox_file_write(f, &t.op, &(struct iovec){data + BLOCK, BLOCK}, 1, 2 * BYTES, false); // small: in the page cache
+    assert_int_equal(rig_wait(&t.op), OX_OK);
+    ox_file_write(f, &t.op, &(struct iovec){data, BLOCK}, 1, 2 * BYTES, true); // small and synced: past it, over the same bytes
+    assert_int_equal(rig_wait(&t.op), OX_OK);
     ox_file_read(f, &t.op, back, 3 * BYTES, 0, &n);
     assert_int_equal(rig_wait(&t.op), OX_OK);
     assert_int_equal(n, 3 * BYTES);
     for (size_t i = 0; i < 3 * BYTES; i++) {
-        bool zero = i >= 2 * BYTES || (i >= BLOCK && i < 2 * BLOCK);
-        uint8_t wanted = zero ? 0 : i < BYTES ? data[i] : data[i - BYTES + 1];
+        bool zero = i >= 2 * BYTES + BLOCK || (i >= BLOCK && i < 2 * BLOCK);
+        uint8_t wanted = zero ? 0 : i < BYTES ? data[i] : i < 2 * BYTES ? data[i - BYTES + 1] : data[i - 2 * BYTES];
         if (back[i] != wanted)
             fail_msg("byte %zu is %u, not %u", i, back[i], wanted);
     }

@@ -147,8 +147,13 @@ void ox_posix_run(struct ox_loop *loop)
         if (due_ns != 0)
             posix_set_timer(p, due_ns);
         p->wall_ms = 0;
-        uv_run(&p->uv, due_ns == 0 ? UV_RUN_NOWAIT : UV_RUN_ONCE);
+        uv_run(&p->uv, due_ns == 0 || posix_lanes_look(p) ? UV_RUN_NOWAIT : UV_RUN_ONCE);
     }
+}
+
+void ox_posix_journal_busy_wait(struct ox_loop *loop, bool on)
+{
+    posix_of(loop)->busy_wait = on;
 }
 
 void ox_posix_stop(struct ox_loop *loop)

@@ -217,6 +217,78 @@ static void test_posix_journal_lanes_run_one_job_at_a_time(void **state)
     ox_posix_loop_free(loop);
 }
 
+struct release {
+    struct ox_timer timer;
+    struct meeting *meeting;
+};
+
+static void release_fire(struct ox_timer *t)
+{
+    struct meeting *m = CONTAINER_OF(t, struct release, timer)->meeting;
+    pthread_mutex_lock(&m->mutex);
+    m->arrived++;
+    pthread_cond_broadcast(&m->all);
+    pthread_mutex_unlock(&m->mutex);
+}
+
+// With busy waiting the loop goes on with all else while a journal job is on its way, before and after it has given up looking: here the
+// job waits for one timer of each kind.
+static void test_posix_busy_wait_is_not_for_the_job_alone(void **state)
+{
+    (void)state;
+    struct ox_loop *loop = ox_posix_loop_new(NULL);
+    struct meeting m = {.mutex = PTHREAD_MUTEX_INITIALIZER, .all = PTHREAD_COND_INITIALIZER, .wanted = 2};
+    struct release soon = {.meeting = &m}, late = {.meeting = &m};
+    struct guest guest;
+    ox_posix_journal_busy_wait(loop, true);
+    ox_timer_init(&soon.timer, loop, release_fire);
+    ox_timer_init(&late.timer, loop, release_fire);
+    ox_timer_start(&soon.timer, OX_MS / 10);
+    ox_timer_start(&late.timer, 5 * OX_MS);
+    guest_invite(&guest, &m, loop, OX_LANE_JOURNAL_2);
+    rig_run(loop);
+    assert_true(guest.met);
+    ox_posix_loop_free(loop);
+}
+
+struct relay {
+    struct ox_job job;
+    int runs, left;
+};
+
+static void relay_run(struct ox_job *job)
+{
+    CONTAINER_OF(job, struct relay, job)->runs++;
+}
+
+static void relay_done(struct ox_op *op)
+{
+    struct relay *r = CONTAINER_OF(op, struct relay, job.op);
+    if (--r->left == 0)
+        ox_posix_stop(op->loop);
+    else
+        ox_job_submit(op->loop, &r->job);
+}
+
+// Each end starts the next one: loop and thread find each other's work while they look, or are woken if they have just given up.
+static void test_posix_busy_wait_loses_no_job(void **state)
+{
+    (void)state;
+    struct ox_loop *loop = ox_posix_loop_new(NULL);
+    struct relay relays[2] = {0};
+    ox_posix_journal_busy_wait(loop, true);
+    for (int i = 0; i < 2; i++) {
+        relays[i] = (struct relay){.job = {.run = relay_run, .lane = i ? OX_LANE_JOURNAL : OX_LANE_META}, .left = 2000};
+        ox_op_init(&relays[i].job.op, loop, relay_done, "relay");
+        ox_job_submit(loop, &relays[i].job);
+    }
+    while (relays[0].left > 0 || relays[1].left > 0)
+        rig_run(loop);
+    assert_int_equal(relays[0].runs, 2000);
+    assert_int_equal(relays[1].runs, 2000);
+    ox_posix_loop_free(loop);
+}
+
 static void on_signal(void *ctx, int signo)
 {
     struct ox_loop *loop = ctx;
@@ -311,6 +383,8 @@ int main(void)
         cmocka_unit_test(test_posix_jobs_run_in_their_lanes),
         cmocka_unit_test(test_posix_lanes_run_side_by_side),
         cmocka_unit_test(test_posix_journal_lanes_run_one_job_at_a_time),
+        cmocka_unit_test(test_posix_busy_wait_is_not_for_the_job_alone),
+        cmocka_unit_test(test_posix_busy_wait_loses_no_job),
         cmocka_unit_test(test_posix_sigterm_reaches_the_callback),
         cmocka_unit_test(test_posix_crash_point_ends_the_process_at_its_nth_pass),
         cmocka_unit_test(test_posix_watch_follows_a_descriptor),

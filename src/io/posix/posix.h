@@ -27,6 +27,10 @@ struct ox_loop *ox_posix_loop_new(struct ox_log *log);
 // The loop's file system and network. Borrowed.
 struct ox_fs *ox_posix_fs(struct ox_loop *loop);
 struct ox_net *ox_posix_net(struct ox_loop *loop);
+// While a journal job is on its way and nothing else is ready, the loop polls for up to 300 us instead of sleeping, unless the job before has taken longer, and a
+// journal's thread looks 50 us for its next job: no sleeping processor has to be woken, at the price of the power it takes. Others that can run there go first.
+// Off at first; to be called before the first job.
+void ox_posix_journal_busy_wait(struct ox_loop *loop, bool on);
 // Runs turns until ox_posix_stop.
 void ox_posix_run(struct ox_loop *loop);
 // Makes ox_posix_run return after the current turn.

@@ -2,6 +2,8 @@
 #ifndef IO_POSIX_POSIX_INT_H
 #define IO_POSIX_POSIX_INT_H
 
+#include <stdatomic.h>
+
 #include <uv.h>
 
 #include "base/mem.h"
@@ -12,9 +14,11 @@
 
 struct posix_loop;
 
-// The threads of one lane and the jobs that wait for them. All but `owner` is under the mutex.
+// The threads of one lane and the jobs that wait for them. All but `owner`, `journal` and `waiting` is under the mutex.
 struct posix_lane {
     struct posix_loop *owner;
+    bool journal;        // one of the journal lanes
+    atomic_uint waiting; // jobs that wait: for a look without the mutex
     uv_thread_t threads[POSIX_THREADS_MAX];
     int thread_count;
     uv_mutex_t mutex;
@@ -37,6 +41,10 @@ struct posix_loop {
     uint64_t wall_ms; // as asked for first in this turn; 0: not asked for yet
     bool stopping;
     struct posix_lane lanes[OX_LANES];
+    bool busy_wait;         // see ox_posix_journal_busy_wait
+    unsigned journal_jobs;  // of all journal lanes, from submission until they have come back
+    uint64_t look_until_ns; // with busy_wait: until then the loop looks for the end of a journal job instead of sleeping
+    bool journal_slow;      // the last one has not ended by then
     uv_mutex_t done_mutex;
     struct ox_list done;     // finished jobs, under done_mutex
     int accept_fd_end;       // accepted connections with this descriptor or a higher one are refused
@@ -63,6 +71,8 @@ void posix_lanes_start(struct posix_loop *p);
 // Runs what is queued, then ends the threads.
 void posix_lanes_stop(struct posix_loop *p);
 void posix_submit(struct ox_loop *loop, struct ox_job *job);
+// True while the loop should look for the end of a journal job instead of sleeping.
+bool posix_lanes_look(const struct posix_loop *p);
 
 extern const struct ox_fs_body posix_fs_body;
 void posix_file_fini(struct posix_loop *p);
