@@ -7,7 +7,8 @@
 
 #define OX_BATCH_ACKS_MAX \
     10000u // batches remembered per subscription; beyond it a partial acknowledgement has no effect (the whole batch comes again)
-#define OX_BATCH_WORDS_MAX 1024u // words of one set: batches of up to 65,536 messages
+#define OX_BATCH_WORDS_MAX 1024u              // words of one set: batches of up to 65,536 messages
+#define OX_BATCH_ACKS_WORDS_MAX (128u * 1024) // words of all sets together: 1 MiB; beyond it likewise
 
 // One partly acknowledged batch.
 struct ox_batch_ack {
@@ -20,6 +21,7 @@ struct ox_batch_ack {
 // Zeroed memory is empty.
 struct ox_batch_acks {
     struct ox_map map; // private
+    size_t words;      // read-only: of all sets
 };
 
 // Forgets all.
@@ -30,6 +32,12 @@ bool ox_batch_acks_and(struct ox_batch_acks *b, struct ox_pos pos, const uint64_
 void ox_batch_acks_set(struct ox_batch_acks *b, struct ox_pos pos, const uint64_t *bits, size_t words);
 // The set of an entry, or NULL.
 const struct ox_batch_ack *ox_batch_acks_find(const struct ox_batch_acks *b, struct ox_pos pos);
+// How many entries there are.
+size_t ox_batch_acks_count(const struct ox_batch_acks *b);
+// The entries by position, at most `max` of them, the first ones; the caller frees the list, which borrows them until the next change.
+const struct ox_batch_ack **ox_batch_acks_sorted(const struct ox_batch_acks *b, size_t max, size_t *ret_count);
+// How many bits are set: messages still to be delivered.
+uint32_t ox_batch_bits_count(const uint64_t *bits, size_t words);
 // Forgets one entry.
 void ox_batch_acks_forget(struct ox_batch_acks *b, struct ox_pos pos);
 // Forgets all entries up to pos.

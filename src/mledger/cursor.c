@@ -39,7 +39,7 @@ struct ox_cursor *cursor_new(struct ox_mledger *ml, const char *name, bool durab
     c->durable = durable;
     c->state = OX_CURSOR_NO_LEDGER;
     c->mark_delete = mark_delete;
-    c->read = ox_ml_next(ml, mark_delete);
+    c->read = cursor_after(ml, mark_delete);
     c->cursor_ledger = -1;
     c->last_active_ms = ox_wall_ms(ml->factory->loop);
     impl->magic = CURSOR_MAGIC;
@@ -54,6 +54,12 @@ struct ox_cursor *cursor_new(struct ox_mledger *ml, const char *name, bool durab
     if (durable)
         ml_follower_init(&impl->follower, ml->factory, true);
     return c;
+}
+
+struct ox_pos cursor_after(const struct ox_mledger *ml, struct ox_pos mark_delete)
+{
+    bool gone = ml->compacted && mark_delete.ledger < ox_ml_first(ml).ledger;
+    return gone ? (struct ox_pos){mark_delete.ledger, mark_delete.entry + 1} : ox_ml_next(ml, mark_delete);
 }
 
 static void cursor_forget_holes(struct ox_cursor *c)
@@ -80,7 +86,6 @@ void cursor_free(struct ox_cursor *c)
     ox_buf_unref(&impl->first_record);
     ox_buf_unref(&impl->node_value);
     ox_buf_unref(&impl->node_writing);
-    ox_kv_fini(&impl->long_properties);
     ox_buf_unref(&impl->record);
     ox_kv_fini(&c->properties);
     ox_free(c->holes);
@@ -200,7 +205,7 @@ void cursor_settle(struct ox_cursor *c)
     cursor_advance(c);
     cursor_drop_passed(c);
     if (ox_pos_cmp(c->read, c->mark_delete) <= 0)
-        c->read = ox_ml_next(c->ml, c->mark_delete);
+        c->read = cursor_after(c->ml, c->mark_delete);
 }
 
 // Answers an acknowledgement from the loop without touching the store.
@@ -230,8 +235,7 @@ void cursor_changed(struct ox_cursor *c, struct ox_cursor_ack *ack)
     cursor_answer(c, OX_OK);
 }
 
-// An acknowledgement that changes nothing: it ends when what it repeats is durable.
-static void cursor_unchanged(struct ox_cursor *c, struct ox_cursor_ack *ack)
+void cursor_unchanged(struct ox_cursor *c, struct ox_cursor_ack *ack)
 {
     struct cursor_impl *impl = cursor_impl(c);
     if (!ack)
@@ -246,7 +250,7 @@ static void cursor_unchanged(struct ox_cursor *c, struct ox_cursor_ack *ack)
     cursor_schedule(c);
 }
 
-static enum ox_err cursor_refuses(const struct ox_cursor *c)
+enum ox_err cursor_refuses(const struct ox_cursor *c)
 {
     if (cursor_impl(c)->failed != OX_OK)
         return cursor_impl(c)->failed;
@@ -260,7 +264,8 @@ static void cursor_trim_behind(struct ox_cursor *c, struct ox_pos before)
         ox_mledger_trim(c->ml);
 }
 
-void ox_cursor_mark_delete(struct ox_cursor *c, struct ox_cursor_ack *ack, struct ox_pos p)
+// properties: replaces those kept with the position, where that does not go back; NULL: they stay.
+static void cursor_mark(struct ox_cursor *c, struct ox_cursor_ack *ack, struct ox_pos p, const struct ox_kv *properties)
 {
     enum ox_err err = cursor_refuses(c);
     if (err != OX_OK) {
@@ -269,27 +274,73 @@ void ox_cursor_mark_delete(struct ox_cursor *c, struct ox_cursor_ack *ack, struc
     }
     bool beyond = ox_pos_cmp(p, c->ml->last) > 0;
     struct ox_pos before = c->mark_delete, to = ox_ml_clamp(c->ml, p);
-    if (beyond || ox_pos_cmp(to, before) <= 0) {
+    if (beyond || ox_pos_cmp(to, before) < (properties ? 0 : 1)) {
         cursor_unchanged(c, ack);
         return;
     }
+    if (properties)
+        ox_kv_copy(&c->position_properties, properties);
     c->mark_delete = to;
     cursor_drop_passed(c);
     cursor_settle(c);
+    ox_batch_acks_forget_upto(&c->batches, to);
     cursor_changed(c, ack);
     cursor_trim_behind(c, before);
+}
+
+void ox_cursor_mark_delete(struct ox_cursor *c, struct ox_cursor_ack *ack, struct ox_pos p)
+{
+    cursor_mark(c, ack, p, NULL);
+}
+
+void ox_cursor_mark_delete_with(struct ox_cursor *c, struct ox_cursor_ack *ack, struct ox_pos p, const struct ox_kv *properties)
+{
+    cursor_mark(c, ack, p, properties);
+}
+
+// The last entry acknowledged when n more are, counted from the mark-delete position.
+static struct ox_pos cursor_skip_target(const struct ox_cursor *c, uint64_t n)
+{
+    struct ox_pos p = ox_pos_max(c->mark_delete, (struct ox_pos){ox_ml_first(c->ml).ledger, -1});
+    while (n > 0) {
+        struct ox_pos next = ox_ml_next(c->ml, p);
+        const struct ox_ml_ledger *l = ox_ml_ledger(c->ml, next.ledger);
+        const struct ox_ranges *acked = cursor_find_hole(c, next.ledger);
+        const struct ox_range *range = acked ? ox_ranges_at_or_after(acked, next.entry) : NULL;
+        if (!l || next.entry >= l->entries || ox_pos_cmp(next, c->ml->last) > 0)
+            return p;
+        if (range && range->first <= next.entry) {
+            p = (struct ox_pos){next.ledger, range->last};
+            continue;
+        }
+        int64_t upto = range ? range->first : l->entries;
+        uint64_t take = OX_MIN(n, (uint64_t)(upto - next.entry));
+        p = (struct ox_pos){next.ledger, next.entry + (int64_t)take - 1};
+        n -= take;
+    }
+    return p;
+}
+
+void ox_cursor_skip(struct ox_cursor *c, struct ox_cursor_ack *ack, uint64_t n)
+{
+    cursor_mark(c, ack, cursor_skip_target(c, n), NULL);
+}
+
+bool cursor_has_entry(const struct ox_cursor *c, struct ox_pos p)
+{
+    const struct ox_ml_ledger *ledger = ox_ml_ledger(c->ml, p.ledger);
+    bool there = p.entry >= 0 && ledger && ox_pos_cmp(p, c->ml->last) <= 0 && (!ledger->sealed || p.entry < ledger->entries);
+    return there && !ox_cursor_is_deleted(c, p);
 }
 
 // Adds one entry; true if it was not acknowledged before and exists.
 static bool cursor_delete_one(struct ox_cursor *c, struct ox_pos p)
 {
-    const struct ox_ml_ledger *ledger = ox_ml_ledger(c->ml, p.ledger);
-    if (p.entry < 0 || !ledger || ox_pos_cmp(p, c->mark_delete) <= 0 || ox_pos_cmp(p, c->ml->last) > 0 ||
-        (ledger->sealed && p.entry >= ledger->entries))
+    if (!cursor_has_entry(c, p))
         return false;
-    uint64_t fresh = ox_ranges_add(cursor_make_hole(c, p.ledger), p.entry, p.entry);
-    c->acked_behind += fresh;
-    return fresh > 0;
+    c->acked_behind += ox_ranges_add(cursor_make_hole(c, p.ledger), p.entry, p.entry);
+    ox_batch_acks_forget(&c->batches, p);
+    return true;
 }
 
 void ox_cursor_delete(struct ox_cursor *c, struct ox_cursor_ack *ack, const struct ox_pos *positions, size_t count)
@@ -356,6 +407,7 @@ void ox_cursor_reset(struct ox_cursor *c, struct ox_op *op, struct ox_pos p)
 {
     if (cursor_refuses(c) == OX_OK) {
         cursor_forget_holes(c);
+        ox_batch_acks_fini(&c->batches);
         c->mark_delete = ox_ml_clamp(c->ml, p);
         ox_cursor_rewind(c);
     }
@@ -375,6 +427,7 @@ void ox_cursors_ledger_gone(struct ox_mledger *ml, int64_t ledger)
         if (c->mark_delete.ledger == ledger)
             c->mark_delete = ox_ml_clamp(ml, c->mark_delete);
         cursor_settle(c);
+        cursor_forget_parts(c);
         if (had || !ox_pos_equal(before, c->mark_delete))
             cursor_changed(c, NULL);
     }

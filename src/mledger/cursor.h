@@ -35,8 +35,8 @@ struct ox_cursor {
     struct ox_pos read;            // the next entry to read
     struct ox_cursor_holes *holes; // by ledger, ascending: acknowledged entries behind mark_delete
     size_t hole_count, hole_cap;
-    uint64_t acked_behind;   // entries in holes
-    struct ox_kv properties; // cursor properties (subscription properties)
+    uint64_t acked_behind;            // entries in holes
+    struct ox_kv properties;          // cursor properties (subscription properties)
     struct ox_kv position_properties; // long values kept with the position, as decimal texts
     struct ox_batch_acks batches;     // entries that are acknowledged in part
     uint64_t last_active_ms;
@@ -72,7 +72,8 @@ void ox_cursor_delete(struct ox_cursor *c, struct ox_cursor_ack *ack, const stru
 // Acknowledges a part of a batch: only those of its messages stay that `bits` (1 = still to be delivered) has too. When none is left the entry is deleted as by ox_cursor_delete
 // (*ret_whole true). Kept with the position in the cursor's store (batchedEntryDeletionIndexInfo), at most settings.batch_sets_persisted_max of them; in memory at most
 // OX_BATCH_ACKS_MAX, beyond which it has no effect (the whole batch comes again). ret_left (may be NULL): how many are left. ack as in ox_cursor_delete.
-void ox_cursor_delete_part(struct ox_cursor *c, struct ox_cursor_ack *ack, struct ox_pos p, const uint64_t *bits, size_t words, bool *ret_whole, uint32_t *ret_left);
+void ox_cursor_delete_part(struct ox_cursor *c, struct ox_cursor_ack *ack, struct ox_pos p, const uint64_t *bits,
+                           size_t words, bool *ret_whole, uint32_t *ret_left);
 // Sets the messages of an entry that are still to be delivered, whatever was there (seeks into a batch).
 void ox_cursor_set_part(struct ox_cursor *c, struct ox_pos p, const uint64_t *bits, size_t words);
 // The set of an entry that is acknowledged in part, or NULL. Borrowed until the next change.
@@ -82,27 +83,39 @@ bool ox_cursor_is_deleted(const struct ox_cursor *c, struct ox_pos p);
 // Entries not acknowledged yet.
 uint64_t ox_cursor_backlog(const struct ox_cursor *c);
 
+// Another picture of the older part of a log (its compacted ledger): what is at or before `upto` is read from it instead.
+struct ox_cursor_view {
+    struct ox_pos upto;
+    // Begins and finishes r->op as ox_mledger_read does; entries have rising positions at or behind r->from. With none left: count 0 and r->next behind `upto`.
+    void (*read)(struct ox_cursor_view *v, struct ox_ml_read *r);
+};
+
 // The next entries that are not acknowledged; waits while there are none (cancel ends it: CANCELED). One at a time a cursor. Moves cursor->read.
 struct ox_cursor_read {
     struct ox_op op;
-    uint32_t entries_max;       // in
-    uint64_t bytes_max;         // in
-    struct ox_entry *entries;   // result: the caller's, ox_cursor_read_fini
-    size_t count;               // result, >= 1 on OK
-    struct ox_cursor *cursor;   // private
-    struct ox_ml_read read;     // private
-    struct ox_ml_waiter waiter; // private
-    uint64_t epoch;             // private
+    uint32_t entries_max;        // in
+    uint64_t bytes_max;          // in
+    struct ox_cursor_view *view; // in: NULL: the log itself. Borrowed until the read is over
+    struct ox_entry *entries;    // result: the caller's, ox_cursor_read_fini
+    size_t count;                // result, >= 1 on OK
+    struct ox_cursor *cursor;    // private
+    struct ox_ml_read read;      // private
+    struct ox_ml_waiter waiter;  // private
+    uint64_t epoch;              // private
+    bool viewed;                 // private: `read` is the view's
 };
 void ox_cursor_read(struct ox_cursor *c, struct ox_cursor_read *r);
 void ox_cursor_read_fini(struct ox_cursor_read *r);
 // The read position goes back to the first entry that isn't acknowledged. A read in flight is thrown away and started anew from there.
 void ox_cursor_rewind(struct ox_cursor *c);
+// The read position goes back to p: what was read from there on is not wanted now. No effect where p is acknowledged, or was not read. No read is pending.
+void ox_cursor_unread(struct ox_cursor *c, struct ox_pos p);
 // Seeks: mark_delete = p (clamped), holes forgotten, read right behind it; stored before op finishes.
 void ox_cursor_reset(struct ox_cursor *c, struct ox_op *op, struct ox_pos p);
 // Cumulative move together with long properties that are kept with the position (PositionInfo.properties, e.g. pulsar.dedup's sequence ids): both or neither are stored. The map is copied.
 // c->position_properties has what is stored or being stored.
-void ox_cursor_mark_delete_with(struct ox_cursor *c, struct ox_cursor_ack *ack, struct ox_pos p, const struct ox_kv *properties);
+void ox_cursor_mark_delete_with(struct ox_cursor *c, struct ox_cursor_ack *ack, struct ox_pos p,
+                                const struct ox_kv *properties);
 // Skips the next n entries that are not acknowledged (they count as acknowledged). op finishes when it is stored.
 void ox_cursor_skip(struct ox_cursor *c, struct ox_cursor_ack *ack, uint64_t n);
 // Replaces the subscription properties in the node.

@@ -71,11 +71,10 @@ struct cursor_impl {
     struct ox_meta_get get;
     struct ox_meta_put put;
     struct ox_meta_del del;
-    struct ox_buf node_value;     // the node as last read or written: what the next value is made from
-    struct ox_buf node_writing;   // what `put` writes
-    struct ox_kv long_properties; // the position's properties (name, decimal number), kept as they were found
-    struct ox_buf record;         // PositionInfo being stored
-    struct ox_buf first_record;   // PositionInfo that begins a cursor ledger
+    struct ox_buf node_value;   // the node as last read or written: what the next value is made from
+    struct ox_buf node_writing; // what `put` writes
+    struct ox_buf record;       // PositionInfo being stored
+    struct ox_buf first_record; // PositionInfo that begins a cursor ledger
     struct ox_pos record_pos;
     struct ox_router_create create;
     struct ox_append append;
@@ -91,6 +90,8 @@ struct cursor_impl *cursor_impl(const struct ox_cursor *c);
 // cursor.c
 // A fresh cursor in memory, linked into ml->cursors.
 struct ox_cursor *cursor_new(struct ox_mledger *ml, const char *name, bool durable, struct ox_pos mark_delete);
+// The first position to read behind a mark-delete position; in a compacted log it may lie in a ledger that is gone.
+struct ox_pos cursor_after(const struct ox_mledger *ml, struct ox_pos mark_delete);
 // Unlinks and frees; nothing may be pending.
 void cursor_free(struct ox_cursor *c);
 // Adds acknowledged entries first..last of a ledger behind mark_delete without looking further.
@@ -101,8 +102,25 @@ void cursor_settle(struct ox_cursor *c);
 void cursor_changed(struct ox_cursor *c, struct ox_cursor_ack *ack);
 // Likewise for an operation of the caller's.
 void cursor_change_with_op(struct ox_cursor *c, struct ox_op *op);
+// Likewise for an acknowledgement that changes nothing: it ends when what it repeats is durable.
+void cursor_unchanged(struct ox_cursor *c, struct ox_cursor_ack *ack);
+// Why nothing is acknowledged any more; OK: it is.
+enum ox_err cursor_refuses(const struct ox_cursor *c);
+// True if an entry exists and is not acknowledged.
+bool cursor_has_entry(const struct ox_cursor *c, struct ox_pos p);
 // Custom metadata of a cursor ledger, also what owner checks expect.
 void cursor_custom(const struct ox_cursor *c, struct ox_kv *ret);
+
+// cursor_parts.c
+// Forgets the sets of entries that are acknowledged or not there (any more).
+void cursor_forget_parts(struct ox_cursor *c);
+// An upper bound of what the sets take in a record.
+size_t cursor_parts_bytes_max(const struct ox_cursor *c);
+// The sets of the first `max` entries for a record, in the arena.
+Mldata__BatchedEntryDeletionIndexInfo **cursor_pack_parts(const struct ox_cursor *c, struct ox_arena *arena, size_t max,
+                                                          size_t *ret_count);
+// Takes a record's sets.
+void cursor_take_parts(struct ox_cursor *c, Mldata__BatchedEntryDeletionIndexInfo **parts, size_t count);
 
 // cursor_store.c
 // Starts or schedules a flush for what is not durable yet.
@@ -153,6 +171,8 @@ enum ox_err cursor_node_move(const struct ox_ml_factory *f, struct ox_buf node, 
                              struct ox_location where, struct ox_buf *ret) OX_CHECKED;
 
 // cursor_record.c
+// A position in the arena.
+Mldata__NestedPositionInfo *cursor_nested(struct ox_arena *arena, int64_t ledger, int64_t entry);
 // The PositionInfo of a mark-delete position with the ranges known now, packed; the slice is the caller's.
 struct ox_buf cursor_pack_position(const struct ox_cursor *c, struct ox_pos mark_delete);
 // The node's value: with_position: cursor ledger -1 and everything in it; otherwise cursor ledger `where` and the snapshot position.

@@ -13,7 +13,11 @@ static void cursor_read_more(struct ox_cursor_read *r)
     r->read.entries_max = r->entries_max;
     r->read.bytes_max = r->bytes_max;
     r->epoch = r->cursor->ack_epoch;
-    ox_mledger_read(r->cursor->ml, &r->read);
+    r->viewed = r->view && ox_pos_cmp(r->read.from, r->view->upto) <= 0;
+    if (r->viewed)
+        r->view->read(r->view, &r->read);
+    else
+        ox_mledger_read(r->cursor->ml, &r->read);
 }
 
 static void cursor_read_wake(struct ox_ml_waiter *w)
@@ -54,13 +58,14 @@ static void cursor_read_lost(struct ox_cursor *c, struct ox_pos from, struct ox_
         return;
     cursor_add_hole(c, from.ledger, from.entry, last);
     cursor_settle(c);
+    cursor_forget_parts(c);
     cursor_changed(c, NULL);
 }
 
 static void cursor_read_take(struct ox_cursor_read *r)
 {
     r->cursor->read = r->read.next;
-    if (r->read.count == 0)
+    if (r->read.count == 0 && !r->viewed)
         cursor_read_lost(r->cursor, r->read.from, r->read.next);
     cursor_read_filter(r);
     if (r->read.count == 0) {
@@ -132,10 +137,17 @@ void ox_cursor_read_fini(struct ox_cursor_read *r)
 void ox_cursor_rewind(struct ox_cursor *c)
 {
     struct ox_cursor_read *r = cursor_impl(c)->reading;
-    c->read = ox_ml_next(c->ml, c->mark_delete);
+    c->read = cursor_after(c->ml, c->mark_delete);
     c->ack_epoch++;
     if (r && !ox_op_pending(&r->read.op) && r->op.state == OX_OP_PENDING) {
         ox_mledger_unwait(c->ml, &r->waiter);
         cursor_read_more(r);
     }
+}
+
+void ox_cursor_unread(struct ox_cursor *c, struct ox_pos p)
+{
+    OX_ASSERT(!cursor_impl(c)->reading);
+    if (ox_pos_cmp(p, c->mark_delete) > 0 && ox_pos_cmp(p, c->read) < 0)
+        c->read = p;
 }

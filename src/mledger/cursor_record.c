@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "mledger/cursor_impl.h"
 #include "wire/mldata.h"
 
@@ -18,10 +19,11 @@ static size_t cursor_range_count(const struct ox_cursor *c)
 
 bool cursor_fits_node(const struct ox_cursor *c)
 {
-    return cursor_range_count(c) <= c->ml->factory->settings.ranges_in_node_max;
+    size_t count = cursor_range_count(c) + ox_batch_acks_count(&c->batches);
+    return count <= c->ml->factory->settings.ranges_in_node_max && cursor_parts_bytes_max(c) <= OX_NODE_VALUE_BYTES_MAX / 2;
 }
 
-static Mldata__NestedPositionInfo *cursor_nested(struct ox_arena *arena, int64_t ledger, int64_t entry)
+Mldata__NestedPositionInfo *cursor_nested(struct ox_arena *arena, int64_t ledger, int64_t entry)
 {
     Mldata__NestedPositionInfo *p = ox_arena_alloc(arena, sizeof *p);
     mldata__nested_position_info__init(p);
@@ -74,7 +76,9 @@ struct ox_buf cursor_pack_position(const struct ox_cursor *c, struct ox_pos mark
     info.entry_id = mark_delete.entry;
     info.individual_deleted_messages =
         cursor_ranges(c, &arena, c->ml->factory->settings.ranges_persisted_max, &info.n_individual_deleted_messages);
-    info.properties = cursor_longs(&cursor_impl(c)->long_properties, &arena, &info.n_properties);
+    info.properties = cursor_longs(&c->position_properties, &arena, &info.n_properties);
+    info.batched_entry_deletion_index_info = cursor_pack_parts(
+        c, &arena, c->ml->factory->settings.batch_sets_persisted_max, &info.n_batched_entry_deletion_index_info);
     struct ox_buf bytes = ox_position_encode(&info);
     ox_arena_fini(&arena);
     return bytes;
@@ -102,8 +106,11 @@ static void cursor_put_position(const struct ox_cursor *c, Mldata__ManagedCursor
     info->cursors_ledger_id = -1;
     info->individual_deleted_messages =
         cursor_ranges(c, arena, c->ml->factory->settings.ranges_in_node_max, &info->n_individual_deleted_messages);
-    info->properties = cursor_longs(&cursor_impl(c)->long_properties, arena, &info->n_properties);
-    info->n_batched_entry_deletion_index_info = 0;
+    info->properties = cursor_longs(&c->position_properties, arena, &info->n_properties);
+    const struct ox_ml_settings *set = &c->ml->factory->settings;
+    size_t room = set->ranges_in_node_max - info->n_individual_deleted_messages;
+    info->batched_entry_deletion_index_info = cursor_pack_parts(c, arena, OX_MIN(room, set->batch_sets_persisted_max),
+                                                                &info->n_batched_entry_deletion_index_info);
 }
 
 static void cursor_put_ledger(Mldata__ManagedCursorInfo *info, int64_t ledger)
@@ -179,7 +186,7 @@ static void cursor_take_words(struct ox_cursor *c, const Mldata__LongListMap *ma
 
 static void cursor_take_longs(struct ox_cursor *c, Mldata__LongProperty **longs, size_t count)
 {
-    struct ox_kv *kv = &cursor_impl(c)->long_properties;
+    struct ox_kv *kv = &c->position_properties;
     ox_kv_fini(kv);
     for (size_t i = 0; i < count; i++) {
         char number[24];
@@ -200,6 +207,7 @@ enum ox_err cursor_take_position(struct ox_cursor *c, struct ox_buf record)
         for (size_t i = 0; i < info->n_individual_deleted_message_ranges; i++)
             cursor_take_words(c, info->individual_deleted_message_ranges[i]);
         cursor_take_longs(c, info->properties, info->n_properties);
+        cursor_take_parts(c, info->batched_entry_deletion_index_info, info->n_batched_entry_deletion_index_info);
     }
     ox_arena_fini(&arena);
     return err == OX_OK ? OX_OK : OX_E_CORRUPT;
@@ -228,6 +236,7 @@ enum ox_err cursor_take_node(struct ox_cursor *c, struct ox_buf value, struct ox
         if (info->cursors_ledger_id < 0) {
             cursor_take_ranges(c, info->individual_deleted_messages, info->n_individual_deleted_messages);
             cursor_take_longs(c, info->properties, info->n_properties);
+            cursor_take_parts(c, info->batched_entry_deletion_index_info, info->n_batched_entry_deletion_index_info);
         }
         cursor_impl(c)->node_value = ox_buf_ref(value);
     }
@@ -241,7 +250,7 @@ bool cursor_node_is_unused(struct ox_buf value)
     ox_arena_init(&arena, CURSOR_ARENA_BYTES);
     Mldata__ManagedCursorInfo *info = NULL;
     bool unused = ox_cursor_decode(&arena, value, &info, NULL) == OX_OK && info->cursors_ledger_id < 0 &&
-                  info->n_individual_deleted_messages == 0;
+                  info->n_individual_deleted_messages == 0 && info->n_batched_entry_deletion_index_info == 0;
     ox_arena_fini(&arena);
     return unused;
 }

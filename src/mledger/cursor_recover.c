@@ -173,6 +173,7 @@ static ox_step recovery_settle(struct ox_seq *s)
     struct ox_cursor *c = r->cursor;
     recovery_clamp(r);
     cursor_settle(c);
+    cursor_forget_parts(c);
     ox_cursor_rewind(c);
     cursor_impl(c)->stored_pos = c->mark_delete;
     cursor_impl(c)->failed = OX_OK;

@@ -1,4 +1,5 @@
 // ending.c - the log ends in this process: close, and delete.
+#include "mledger/compacted.h"
 #include "mledger/deletes.h"
 
 static struct mledger_impl *ending_impl(struct ox_seq *s)
@@ -34,6 +35,9 @@ static ox_step removal_recorded(struct ox_seq *s);
 static ox_step removal_ledger(struct ox_seq *s);
 static ox_step removal_ledger_deleted(struct ox_seq *s);
 static ox_step removal_ledger_kept(struct ox_seq *s);
+static ox_step removal_compacted(struct ox_seq *s);
+static ox_step removal_compacted_deleted(struct ox_seq *s);
+static ox_step removal_compacted_kept(struct ox_seq *s);
 static ox_step removal_node(struct ox_seq *s);
 static ox_step removal_node_deleted(struct ox_seq *s);
 static ox_step ending_last(struct ox_seq *s);
@@ -73,8 +77,9 @@ void ox_mledger_delete(struct ox_mledger *ml, struct ox_op *op)
 // True while something of the log is under way.
 static bool ending_is_busy(const struct mledger_impl *impl)
 {
-    return impl->roll.seq.active || impl->trim.seq.active || impl->writer.seq.active || !ox_list_empty(&impl->pending) ||
-           !ox_list_empty(&impl->parked) || ox_op_pending(&impl->wake) || impl->reads > 0 || impl->moves > 0;
+    return impl->roll.seq.active || impl->trim.seq.active || impl->term.seq.active || impl->writer.seq.active ||
+           !ox_list_empty(&impl->pending) || !ox_list_empty(&impl->parked) || ox_op_pending(&impl->wake) ||
+           impl->reads > 0 || impl->moves > 0;
 }
 
 static ox_step ending_wait(struct ox_seq *s, ox_step_fn fn, const char *name)
@@ -257,7 +262,7 @@ static ox_step removal_ledger(struct ox_seq *s)
     struct mledger_impl *impl = ending_impl(s);
     struct ox_mledger *ml = impl->ml;
     if (ml->ledger_count == 0)
-        return OX_GOTO(s, removal_node);
+        return OX_GOTO(s, removal_compacted);
     struct ox_ml_ledger *l = ml->ledgers[0];
     struct removal_target t = removal_target(ml, l, impl->ending.target);
     if (!t.place) {
@@ -300,6 +305,64 @@ static ox_step removal_ledger_kept(struct ox_seq *s)
 {
     removal_kept(s);
     return s->err == OX_OK ? removal_next(s) : OX_GOTO(s, removal_ledger_left);
+}
+
+// ---- compacted ledgers: the node names them until they are gone; one that can't be reached is left to its intent
+
+static ox_step removal_compacted(struct ox_seq *s)
+{
+    struct mledger_impl *impl = ending_impl(s);
+    struct ox_ml_factory *f = impl->ml->factory;
+    struct ox_copies all = {0};
+    struct ox_kv owner = {0};
+    enum ox_err err = ox_ml_compacted(impl->ml, &all);
+    ending_note(&impl->ending, err);
+    if (err != OX_OK || impl->ending.compacted >= all.count) {
+        ox_copies_fini(&all);
+        return OX_GOTO(s, removal_node);
+    }
+    const struct ox_copy *c = &all.items[impl->ending.compacted];
+    struct ox_location where = {.id = c->physical, .physical = c->physical};
+    if (ox_router_find(f->router, c->place, &where.place) != OX_OK)
+        where.place = UINT32_MAX;
+    ox_ml_compacted_owner(f, impl->ml->name, &owner);
+    ox_seq_bind(s, &impl->ending.del.op, "mledger.remove.compacted");
+    ox_router_delete(f->router, &impl->ending.del, where, &owner);
+    ox_kv_fini(&owner);
+    ox_copies_fini(&all);
+    return OX_WAIT(s, removal_compacted_deleted);
+}
+
+static ox_step removal_compacted_next(struct ox_seq *s, enum ox_err err)
+{
+    struct ml_ending *e = &ending_impl(s)->ending;
+    if (err != OX_E_NO_LEDGER)
+        ending_note(e, err);
+    e->compacted++;
+    return OX_GOTO(s, removal_compacted);
+}
+
+static ox_step removal_compacted_deleted(struct ox_seq *s)
+{
+    struct mledger_impl *impl = ending_impl(s);
+    struct ox_copies all = {0};
+    struct ox_kv owner = {0};
+    if (!ml_place_is_away(s->err) || ox_ml_compacted(impl->ml, &all) != OX_OK)
+        return removal_compacted_next(s, s->err);
+    const struct ox_copy *c = &all.items[impl->ending.compacted];
+    ox_ml_compacted_owner(impl->ml->factory, impl->ml->name, &owner);
+    impl->ending.intent = ox_malloc(sizeof *impl->ending.intent);
+    ox_seq_bind(s, &impl->ending.intent->op, "mledger.remove.keep_compacted");
+    ml_intent_write(impl->ml->factory, impl->ending.intent, c->place, c->physical, c->physical, &owner);
+    ox_kv_fini(&owner);
+    ox_copies_fini(&all);
+    return OX_WAIT(s, removal_compacted_kept);
+}
+
+static ox_step removal_compacted_kept(struct ox_seq *s)
+{
+    removal_kept(s);
+    return removal_compacted_next(s, s->err);
 }
 
 static ox_step removal_node(struct ox_seq *s)

@@ -14,6 +14,7 @@ void ox_ml_settings_init(struct ox_ml_settings *s)
         .cursor_rollover_ns = 14400 * OX_SEC,
         .ranges_persisted_max = 10000,
         .ranges_in_node_max = 1000,
+        .batch_sets_persisted_max = 10000,
         .mark_delete_interval_ns = OX_SEC,
         .ack_flush_ns = 10 * OX_MS,
         .ack_flush_count = 1000,

@@ -21,10 +21,11 @@ struct ox_ml_settings {
     int64_t retention_ms;     // defaultRetentionTimeInMinutes 0; -1 = without limit
     int64_t retention_bytes;  // defaultRetentionSizeInMB 0; -1 = without limit
     uint64_t trim_delay_ns; // managedLedgerTrimDelaySeconds 30 (here 0): a consumed ledger goes no sooner than so long after it was sealed
-    uint64_t cursor_entries_max;   // managedLedgerCursorMaxEntriesPerLedger 50000
-    uint64_t cursor_rollover_ns;   // managedLedgerCursorRolloverTimeInSeconds 14400
-    uint32_t ranges_persisted_max; // managedLedgerMaxUnackedRangesToPersist 10000
-    uint32_t ranges_in_node_max;   // managedLedgerMaxUnackedRangesToPersistInMetadataStore 1000
+    uint64_t cursor_entries_max;       // managedLedgerCursorMaxEntriesPerLedger 50000
+    uint64_t cursor_rollover_ns;       // managedLedgerCursorRolloverTimeInSeconds 14400
+    uint32_t ranges_persisted_max;     // managedLedgerMaxUnackedRangesToPersist 10000
+    uint32_t ranges_in_node_max;       // managedLedgerMaxUnackedRangesToPersistInMetadataStore 1000
+    uint32_t batch_sets_persisted_max; // managedLedgerMaxBatchDeletedIndexToPersist 10000
     uint64_t mark_delete_interval_ns; // 1 / managedLedgerDefaultMarkDeleteRateLimit (1.0 per second): acks without a request
     uint64_t ack_flush_ns;            // 10 ms: the longest wait of an ack with a request id for others to join it
     uint32_t ack_flush_count;         // 1000: so many waiting acks are flushed at once
@@ -47,6 +48,10 @@ struct ox_ml_factory {
     // public: index of the place where a log's new ledgers are made; NULL: the router's active one, for all
     uint32_t (*target)(void *ctx, const char *log);
     void *target_ctx; // public: of target
+
+    // public: brings the compacted ledger of a log, by its name, into its target. Errors: NOT_FOUND, BUSY (again later), others. NULL: nobody can
+    void (*compacted)(void *ctx, struct ox_op *op, const char *log);
+    void *compacted_ctx; // public: of compacted
 
     struct ox_loop *loop;           // public
     struct ox_log *log;             // public

@@ -32,7 +32,7 @@ static ox_step find_end(struct ox_seq *s)
 {
     struct ox_ml_find *f = find_of(s);
     int64_t first = ml_impl(f->ml)->entries_trimmed;
-    f->found = f->low < first ? (struct ox_pos){ox_ml_first(f->ml).ledger, -1} : ml_position_of(f->ml, f->low);
+    f->found = f->low < first ? ox_ml_clamp(f->ml, OX_POS_EARLIEST) : ml_position_of(f->ml, f->low);
     return OX_FINISH(s, OX_OK);
 }
 

@@ -200,6 +200,8 @@ struct ox_pos ox_ml_prev(const struct ox_mledger *ml, struct ox_pos p)
         if (entry >= 0 && !ml_is_skipped(ml, ml->ledgers[i]))
             return (struct ox_pos){p.ledger, entry};
     }
+    if (i == 0 && ml->compacted && p.ledger < ox_ml_first(ml).ledger && p.entry > 0)
+        return (struct ox_pos){p.ledger, p.entry - 1};
     while (i-- > 0)
         if (ml->ledgers[i]->entries > 0 && !ml_is_skipped(ml, ml->ledgers[i]))
             return (struct ox_pos){ml->ledgers[i]->where.id, ml->ledgers[i]->entries - 1};
@@ -214,6 +216,18 @@ struct ox_pos ox_ml_clamp(const struct ox_mledger *ml, struct ox_pos p)
     if (i < ml->ledger_count && ml->ledgers[i]->where.id == p.ledger)
         return (struct ox_pos){p.ledger, OX_MAX(OX_MIN(p.entry, ml->ledgers[i]->entries - 1), -1)};
     if (i == 0)
-        return (struct ox_pos){ox_ml_first(ml).ledger, -1};
+        return ml->compacted ? p : (struct ox_pos){ox_ml_first(ml).ledger, -1};
     return ox_ml_prev(ml, (struct ox_pos){p.ledger, 0});
+}
+
+struct ox_pos ox_ml_closed_before(const struct ox_mledger *ml, uint64_t before_ms)
+{
+    struct ox_pos upto = OX_POS_EARLIEST;
+    for (size_t i = 0; i < ml->ledger_count; i++) {
+        const struct ox_ml_ledger *l = ml->ledgers[i];
+        if (!l->sealed || !l->closed_ms || l->closed_ms >= before_ms)
+            break;
+        upto = (struct ox_pos){l->where.id, l->entries - 1};
+    }
+    return upto;
 }

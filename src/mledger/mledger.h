@@ -113,6 +113,7 @@ struct ox_mledger {
     struct ox_list waiters;
     uint64_t next_index; // broker entry metadata: index of the next message
     bool terminated;
+    bool compacted; // it has a compacted ledger: positions in ledgers that are gone are legal, for that may hold their entries (compacted.h)
     bool full; // opened on a full disk, without a ledger for appends: they end with NO_SPACE until it is opened anew
     struct ox_map_node by_name;          // private: in factory->open
     uint64_t total_entries, total_bytes; // of all ledgers in the list
@@ -150,14 +151,12 @@ void ox_mledger_release_trim(struct ox_mledger *ml);
 // Starts a rollover now (make before break); op finishes when the new ledger is recorded. BUSY if one runs.
 void ox_mledger_roll(struct ox_mledger *ml, struct ox_op *op);
 
-// Ends the log for good: nothing is appended any more; op finishes when the record says so (terminatedPosition). ml->last is then the last entry of all. Appends in flight complete first. Again: OK.
+// Ends the log for good: from the call on appends end with TOPIC_TERMINATED; op finishes when the record says so (terminatedPosition). ml->last is then the last entry of all. Appends in flight complete first. Again: OK.
+// Errors: FENCED, SHUTDOWN, those of the stores (the log has failed then: open it anew and see).
 void ox_mledger_terminate(struct ox_mledger *ml, struct ox_op *op);
-// Sets one property in the log's record by the owner's compare-and-set (value NULL: removes it). One at a time waits for the others.
+// Sets one property in the log's record by the owner's compare-and-set (value NULL: removes it); both texts are copied. ml->properties has it when op finishes.
 struct ox_ml_property {
-    struct ox_op op; // Errors: FENCED, those of the store
-    struct ox_mledger *ml; // private
-    char *key, *value;     // private
-    struct ox_link link;   // private
+    struct ox_op op; // Errors: FENCED, SHUTDOWN (the log is closing), those of the store
 };
 void ox_mledger_set_property(struct ox_mledger *ml, struct ox_ml_property *p, const char *key, const char *value);
 // This log's own retention instead of the settings' (-1: without limit); takes effect at the next trim.
@@ -168,14 +167,16 @@ void ox_mledger_set_retention(struct ox_mledger *ml, int64_t retention_ms, int64
 struct ox_pos ox_ml_first(const struct ox_mledger *ml);
 // The first position behind p at which there is or will be an entry (the end: {current ledger, last + 1}).
 struct ox_pos ox_ml_next(const struct ox_mledger *ml, struct ox_pos p);
-// The position before p: the entry before it, or {ledger, -1} of the first kept ledger at the start.
+// The position before p: the entry before it, or {ledger, -1} of the first kept ledger at the start (in a compacted log also one in a ledger that is gone).
 struct ox_pos ox_ml_prev(const struct ox_mledger *ml, struct ox_pos p);
-// p, or the nearest legal mark-delete position at or before it: never beyond the last entry, never before {first ledger, -1}.
+// p, or the nearest legal mark-delete position at or before it: never beyond the last entry, never before {first ledger, -1} unless the log is compacted.
 struct ox_pos ox_ml_clamp(const struct ox_mledger *ml, struct ox_pos p);
 // How many acknowledged entries lie in (after, upto]; lost ledgers' entries count.
 uint64_t ox_ml_count(const struct ox_mledger *ml, struct ox_pos after, struct ox_pos upto);
 // Likewise bytes, estimated by the ledgers' averages.
 uint64_t ox_ml_bytes_between(const struct ox_mledger *ml, struct ox_pos after, struct ox_pos upto);
+// The last entry of those ledgers, from the first one on, that were closed before a time (wall, ms): nothing in them is younger, readable or not. {-1, -1} if there is none.
+struct ox_pos ox_ml_closed_before(const struct ox_mledger *ml, uint64_t before_ms);
 // The ledger of a logical id, or NULL. Borrowed until the list changes.
 const struct ox_ml_ledger *ox_ml_ledger(const struct ox_mledger *ml, int64_t id);
 

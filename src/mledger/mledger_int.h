@@ -85,6 +85,20 @@ struct ml_trim {
     struct ox_timer timer;
 };
 
+// Ends the log for good.
+struct ml_term {
+    struct ox_seq seq;
+    struct ox_list ops; // of whoever asked, by op.link
+    bool begun;         // no append is taken any more
+    bool waiting;       // for the appends in flight
+    struct ox_ledger_close close;
+    struct ox_ledger_open open;
+    struct ml_edit edit;
+    struct ox_timer pause;
+    uint64_t closed_ms;
+    uint64_t give_up_ns;
+};
+
 struct ml_intent; // deletes.h
 
 // Ends the log.
@@ -101,6 +115,7 @@ struct ml_ending {
     struct ox_timer pause;
     struct ml_edit edit;
     int tries;
+    size_t compacted;         // of the compacted ledgers on record, the next one
     size_t ledger, target;    // of the list; which of its locations
     struct ml_intent *intent; // being written
 };
@@ -110,15 +125,17 @@ struct mledger_impl {
     struct ox_record *record; // as the node holds it
     struct ox_kv owner;       // custom metadata of the log's data ledgers
     struct ox_ml_ledger *current, *next;
-    struct ox_list pending;  // appends handed to a ledger, and refused ones, in order of the calls
-    struct ox_list parked;   // those behind them that wait for a ledger
-    bool hold;               // appends are parked
-    enum ox_err fail_err;    // not OK: no append is taken any more
-    bool broken;             // an append has failed: all behind it fail too
-    int64_t acked_index;     // index of the last acknowledged message; -1: none
-    uint64_t rollover_ns;    // drawn: the greatest age of a ledger
-    uint32_t reads;          // in flight
-    uint32_t moves;          // relocations in flight
+    struct ox_list pending; // appends handed to a ledger, and refused ones, in order of the calls
+    struct ox_list parked;  // those behind them that wait for a ledger
+    bool hold;              // appends are parked
+    enum ox_err fail_err;   // not OK: no append is taken any more
+    bool broken;            // an append has failed: all behind it fail too
+    int64_t acked_index;    // index of the last acknowledged message; -1: none
+    uint64_t rollover_ns;   // drawn: the greatest age of a ledger
+    uint32_t reads;         // in flight
+    uint32_t moves;         // relocations and changes of properties in flight
+    bool own_retention;     // else the settings' is in force
+    int64_t retention_ms, retention_bytes;
     int64_t entries_trimmed; // entries of ledgers that left the list, for numbers that last
     struct ox_op wake;       // wakes waiters
     struct ox_timer age;     // the current ledger's greatest age; while it is `young`, its least
@@ -126,6 +143,7 @@ struct mledger_impl {
     struct ml_writer writer;
     struct ml_roll roll;
     struct ml_trim trim;
+    struct ml_term term;
     struct ml_ending ending;
     struct ml_follower follower;
 };
@@ -215,6 +233,11 @@ void ml_trim_init(struct ox_mledger *ml);
 // Looks a little later what may be trimmed.
 void ml_trim_soon(struct ox_mledger *ml);
 void ml_trim_fini(struct ox_mledger *ml);
+
+// terminate.c
+void ml_term_init(struct ox_mledger *ml);
+// Goes on if it waits for the log to be quiet.
+void ml_term_poke(struct ox_mledger *ml);
 
 // waiter.c
 // Wakes waiters that have something to see, from the loop.

@@ -192,6 +192,7 @@ static void opening_find_end(struct ox_mledger *ml)
     ml->next_index = (uint64_t)(impl->acked_index + 1);
     int64_t newest = ml_list_max(ml);
     ml->last = (struct ox_pos){newest, -1};
+    (void)ox_record_terminated(impl->record, &ml->last); // of an empty log; others' last entry is the same
     for (size_t i = ml->ledger_count; i-- > 0;)
         if (ml->ledgers[i]->entries > 0) {
             ml->last = (struct ox_pos){ml->ledgers[i]->where.id, ml->ledgers[i]->entries - 1};

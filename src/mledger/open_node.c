@@ -159,6 +159,7 @@ static void opening_take_properties(struct ox_mledger *ml)
     const char *index = ox_kv_find(&ml->properties, OX_PROPERTY_INDEX);
     if (index && ox_parse_i64(index, -1, INT64_MAX - 1, &impl->acked_index) != OX_OK)
         impl->acked_index = -1;
+    ml->compacted = ox_kv_find(&ml->properties, OX_PROPERTY_COMPACTED) != NULL;
     struct ox_pos end;
     ml->terminated = ox_record_terminated(impl->record, &end);
 }

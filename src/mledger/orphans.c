@@ -195,10 +195,16 @@ static void sweep_owner(const struct sweep *w, const char *component, struct ox_
     ox_kv_set(ret, "oxbow/instance", w->factory->instance);
 }
 
+static bool sweep_is_compacted(const struct ox_ledger_info *info)
+{
+    const char *component = ox_kv_find(&info->custom, "component");
+    return component && strcmp(component, OX_COMPONENT_COMPACTED) == 0;
+}
+
 static bool sweep_is_ours(const struct sweep *w, const struct ox_ledger_info *info)
 {
     struct ox_kv owner = {0};
-    sweep_owner(w, "managed-ledger", &owner);
+    sweep_owner(w, sweep_is_compacted(info) ? OX_COMPONENT_COMPACTED : "managed-ledger", &owner);
     bool ours = ox_kv_contains(&info->custom, &owner) && ox_kv_find(&info->custom, "pulsar/managed-ledger");
     ox_kv_fini(&owner);
     return ours && info->id < sweep_below(w);
@@ -383,7 +389,8 @@ static ox_step sweep_delete(struct ox_seq *s)
     const struct ox_ledger_info *info = &w->list.items[w->at];
     struct ox_kv owner = {0};
     const char *log = ox_kv_find(&info->custom, "pulsar/managed-ledger");
-    sweep_owner(w, log ? "managed-ledger" : "canary", &owner);
+    const char *component = sweep_is_compacted(info) ? OX_COMPONENT_COMPACTED : "managed-ledger";
+    sweep_owner(w, log ? component : "canary", &owner);
     if (log)
         ox_kv_set(&owner, "pulsar/managed-ledger", log);
     ox_info(w->factory->log, "mledger.sweep.orphan", "ledger=%lld path=%s", (long long)info->id, log ? w->path : "canary");

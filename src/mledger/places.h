@@ -31,7 +31,7 @@ void ox_ml_follow_left(const struct ox_ml_factory *f, struct ox_ml_left *ret);
 
 // ---- where everything is
 
-enum ox_ml_kind { OX_ML_KIND_DATA, OX_ML_KIND_CURSOR };
+enum ox_ml_kind { OX_ML_KIND_DATA, OX_ML_KIND_CURSOR, OX_ML_KIND_COMPACTED };
 // Another complete location of a ledger.
 struct ox_ml_copy {
     const char *place; // name, borrowed
@@ -55,11 +55,11 @@ struct ox_ml_found {
 // A walk over all logs of the instance. Bounded memory: names of one level of the tree at a time, at most WALK_ITEMS items a step.
 #define OX_ML_WALK_ITEMS 256u
 struct ox_ml_walk {
-    struct ox_op op;           // of each step. Errors: those of the metadata store
-    const char *log;           // result: name of the log ("public/default/persistent/t"), NULL at the end of the walk
-    struct ox_ml_found *found; // result: ledgers of the log, then cursors that have a ledger; valid until the next step
-    size_t count;              // result: may be 0
-    bool loaded;               // result: the log is open in this process
+    struct ox_op op; // of each step. Errors: those of the metadata store
+    const char *log; // result: name of the log ("public/default/persistent/t"), NULL at the end of the walk
+    struct ox_ml_found *found; // result: ledgers of the log, its compacted ones, then cursors that have a ledger; valid until the next step
+    size_t count; // result: may be 0
+    bool loaded;  // result: the log is open in this process
     enum ox_err log_err; // result: not OK: the log's record (or, with `cursor` set, that cursor's) cannot be understood; count is 0 then
     const char *cursor; // result: see log_err
     void *private_;     // private

@@ -106,6 +106,16 @@ static void record_set_pair(struct ox_record *r, Mldata__KeyValue ***pairs, size
     pair->value = record_text(r, value);
 }
 
+// Returns how many pairs are left.
+static size_t record_unset_pair(Mldata__KeyValue **pairs, size_t count, const char *key)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(pairs[i]->key, key) != 0)
+            pairs[kept++] = pairs[i];
+    return kept;
+}
+
 // ---- what is in it ---------------------------------------------------------------------------------------------------
 
 size_t ox_record_count(const struct ox_record *r)
@@ -174,6 +184,11 @@ enum ox_err ox_record_names(const struct ox_record *r, const char *bootstrap, co
         enum ox_err err = record_ledger_names(&l, bootstrap, place, physical, ret);
         first = first == OX_OK ? err : first;
     }
+    struct ox_copies compacted = {0};
+    enum ox_err err = ox_copies_parse(&compacted, ox_record_find_property(r, OX_PROPERTY_COMPACTED));
+    *ret |= ox_copies_find(&compacted, place, physical) != NULL;
+    ox_copies_fini(&compacted);
+    first = first == OX_OK ? err : first;
     return first;
 }
 
@@ -232,11 +247,7 @@ void ox_record_unset_ledger_property(struct ox_record *r, int64_t id, const char
 {
     record_ledger *l = record_find(r, id);
     OX_ASSERT(l);
-    size_t kept = 0;
-    for (size_t i = 0; i < l->n_properties; i++)
-        if (strcmp(l->properties[i]->key, key) != 0)
-            l->properties[kept++] = l->properties[i];
-    l->n_properties = kept;
+    l->n_properties = record_unset_pair(l->properties, l->n_properties, key);
 }
 
 void ox_record_stamp(struct ox_record *r, struct ox_location where, const char *place)
@@ -289,4 +300,18 @@ void ox_record_drop_all(struct ox_record *r)
 void ox_record_set_property(struct ox_record *r, const char *key, const char *value)
 {
     record_set_pair(r, &r->info->properties, &r->info->n_properties, key, value);
+}
+
+void ox_record_unset_property(struct ox_record *r, const char *key)
+{
+    r->info->n_properties = record_unset_pair(r->info->properties, r->info->n_properties, key);
+}
+
+void ox_record_terminate(struct ox_record *r, struct ox_pos last)
+{
+    Mldata__NestedPositionInfo *p = record_alloc(r, sizeof *p);
+    mldata__nested_position_info__init(p);
+    p->ledger_id = last.ledger;
+    p->entry_id = last.entry;
+    r->info->terminated_position = p;
 }

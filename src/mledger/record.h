@@ -13,7 +13,9 @@
 #define OX_STAMP_DIGEST "_pulsar.copyDigest"  // of all entries, where it was ever computed
 #define OX_STAMP_TRUNCATED "_oxbow.truncated" // the ledger ends before its place says so
 // Properties of the log.
-#define OX_PROPERTY_INDEX "index" // index of the last message (broker entry metadata)
+#define OX_PROPERTY_INDEX "index"                 // index of the last message (broker entry metadata)
+#define OX_PROPERTY_COMPACTED "oxbow.compacted"   // locations of compacted ledgers (compacted.h)
+#define OX_COMPONENT_COMPACTED "compacted-ledger" // custom metadata "component" of those
 
 // A decoded record.
 struct ox_record {
@@ -56,7 +58,7 @@ bool ox_record_is_foreign(const struct ox_record *r, const char *bootstrap);
 
 // The index of a ledger by its logical id; ox_record_count if it isn't there.
 size_t ox_record_at(const struct ox_record *r, int64_t id);
-// Whether the record names a location, as a ledger's primary or as a copy. bootstrap: the name of the place where unstamped ledgers are. Errors: CORRUPT (what
+// Whether the record names a location, as a ledger's primary, as a copy, or as a compacted ledger. bootstrap: the name of the place where unstamped ledgers are. Errors: CORRUPT (what
 // it says of some ledger can't be understood); *ret is right as far as it goes then.
 enum ox_err ox_record_names(const struct ox_record *r, const char *bootstrap, const char *place, int64_t physical,
                             bool *ret) OX_CHECKED;
@@ -69,6 +71,8 @@ void ox_record_stamp(struct ox_record *r, struct ox_location where, const char *
 void ox_record_seal(struct ox_record *r, int64_t id, int64_t entries, uint64_t bytes, uint64_t closed_ms);
 // Takes a ledger out; false if it wasn't there.
 bool ox_record_drop(struct ox_record *r, int64_t id);
+// Notes the last position of all: nothing is appended any more.
+void ox_record_terminate(struct ox_record *r, struct ox_pos last);
 // Takes all ledgers out.
 void ox_record_drop_all(struct ox_record *r);
 // Sets a property of a ledger of the record.
@@ -79,6 +83,8 @@ void ox_record_unset_ledger_property(struct ox_record *r, int64_t id, const char
 void ox_record_set_copies(struct ox_record *r, int64_t id, const struct ox_copies *copies);
 // Sets a property of the log.
 void ox_record_set_property(struct ox_record *r, const char *key, const char *value);
+// Takes a property of the log out, if it is there.
+void ox_record_unset_property(struct ox_record *r, const char *key);
 // The value of a property of the log, or NULL. Borrowed until the next change.
 const char *ox_record_find_property(const struct ox_record *r, const char *key);
 

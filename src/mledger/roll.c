@@ -340,7 +340,8 @@ void ml_roll_check(struct ox_mledger *ml)
 {
     struct mledger_impl *impl = ml_impl(ml);
     uint64_t now = ox_now_ns(ml->factory->loop);
-    if (ml->state != OX_ML_OPEN || !impl->current || impl->current->given == 0 || now < impl->roll.not_before_ns)
+    if (ml->state != OX_ML_OPEN || impl->term.begun || !impl->current || impl->current->given == 0 ||
+        now < impl->roll.not_before_ns)
         return;
     if (impl->roll.seq.active || ml->factory->meta->session != OX_META_CONNECTED)
         return;
@@ -362,7 +363,7 @@ void ox_mledger_roll(struct ox_mledger *ml, struct ox_op *op)
         ox_op_finish(op, impl->fail_err);
     else if (ml->state != OX_ML_OPEN)
         ox_op_finish(op, OX_E_SHUTDOWN);
-    else if (ml->terminated)
+    else if (ml->terminated || impl->term.begun)
         ox_op_finish(op, OX_E_TOPIC_TERMINATED);
     else if (ml->full)
         ox_op_finish(op, OX_E_NO_SPACE);

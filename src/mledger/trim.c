@@ -12,15 +12,26 @@ static bool trim_is_consumed(const struct ox_ml_ledger *l, struct ox_pos slowest
     return l->where.id < slowest.ledger || (l->where.id == slowest.ledger && slowest.entry >= l->entries - 1);
 }
 
+static int64_t trim_retention_ms(const struct ox_mledger *ml)
+{
+    const struct mledger_impl *impl = ml_impl(ml);
+    return impl->own_retention ? impl->retention_ms : ml->factory->settings.retention_ms;
+}
+
+static int64_t trim_retention_bytes(const struct ox_mledger *ml)
+{
+    const struct mledger_impl *impl = ml_impl(ml);
+    return impl->own_retention ? impl->retention_bytes : ml->factory->settings.retention_bytes;
+}
+
 // True if retention lets a consumed ledger go; `kept` are the bytes of the log without those that go before it.
 static bool trim_is_expired(const struct ox_mledger *ml, const struct ox_ml_ledger *l, uint64_t kept)
 {
-    const struct ox_ml_settings *set = &ml->factory->settings;
+    int64_t time_ms = trim_retention_ms(ml), bytes = trim_retention_bytes(ml);
     uint64_t now = ox_wall_ms(ml->factory->loop);
     uint64_t closed = l->closed_ms ? l->closed_ms : now; // an unknown time is not the year 1970
-    bool old =
-        set->retention_ms == 0 || (set->retention_ms > 0 && now > closed && now - closed > (uint64_t)set->retention_ms);
-    bool big = set->retention_bytes == 0 || (set->retention_bytes > 0 && kept > (uint64_t)set->retention_bytes);
+    bool old = time_ms == 0 || (time_ms > 0 && now > closed && now - closed > (uint64_t)time_ms);
+    bool big = bytes == 0 || (bytes > 0 && kept > (uint64_t)bytes);
     return old || big;
 }
 
@@ -106,7 +117,7 @@ void ox_mledger_trim(struct ox_mledger *ml)
         ox_seq_start(&t->seq, ml->factory->loop, "mledger.trim", trim_record, trim_done);
     else if (trim_wait_ns(ml, ml->ledgers[0]))
         ox_timer_start(&t->timer, trim_wait_ns(ml, ml->ledgers[0]));
-    else if (ml->factory->settings.retention_ms > 0)
+    else if (trim_retention_ms(ml) > 0)
         ox_timer_start(&t->timer, ML_TRIM_CHECK_NS);
 }
 

@@ -23,9 +23,10 @@ struct walk {
     struct ox_ml_walk *walk;
     bool cursors;
     struct walk_level levels[WALK_CURSORS + 1];
-    int level;                // being listed or gone through; -1: the walk is over
-    struct ox_record *record; // of the log that is gone through, at level WALK_CURSORS
-    size_t ledger;            // of the record, the next one
+    int level;                  // being listed or gone through; -1: the walk is over
+    struct ox_record *record;   // of the log that is gone through, at level WALK_CURSORS
+    size_t ledger;              // of the record, the next one; then of `compacted`
+    struct ox_copies compacted; // the log's compacted ledgers
     char *log;
     struct ox_arena arena; // a cursor's node
     struct ox_meta_get get;
@@ -105,6 +106,7 @@ void ox_ml_walk_end(struct ox_ml_walk *w)
     for (int i = 0; i <= WALK_CURSORS; i++)
         walk_unlist(&k->levels[i]);
     ox_record_free(k->record);
+    ox_copies_fini(&k->compacted);
     ox_arena_fini(&k->arena);
     ox_free(k->log);
     ox_free(k);
@@ -238,6 +240,22 @@ static void walk_take_ledger(struct walk *k)
     k->count++;
 }
 
+static void walk_take_compacted(struct walk *k)
+{
+    const struct ox_copy *c = &k->compacted.items[k->ledger++ - ox_record_count(k->record)];
+    struct ox_ml_found *found = &k->found[k->count];
+    k->views[k->count] = NULL;
+    *found = (struct ox_ml_found){.kind = OX_ML_KIND_COMPACTED};
+    walk_place(k, found, c->place, c->physical, c->physical);
+    k->count++;
+}
+
+// Ledgers of the log that is gone through: its own and the compacted ones.
+static size_t walk_total(const struct walk *k)
+{
+    return ox_record_count(k->record) + k->compacted.count;
+}
+
 static bool walk_is_full(const struct walk *k)
 {
     return k->count == OX_ML_WALK_ITEMS;
@@ -246,8 +264,11 @@ static bool walk_is_full(const struct walk *k)
 static ox_step walk_ledgers(struct ox_seq *s)
 {
     struct walk *k = walk_of(s);
-    while (k->ledger < ox_record_count(k->record) && !walk_is_full(k))
-        walk_take_ledger(k);
+    while (k->ledger < walk_total(k) && !walk_is_full(k))
+        if (k->ledger < ox_record_count(k->record))
+            walk_take_ledger(k);
+        else
+            walk_take_compacted(k);
     if (walk_is_full(k))
         return OX_FINISH(s, OX_OK);
     return k->cursors ? OX_GOTO(s, walk_on) : OX_GOTO(s, walk_up);
@@ -260,7 +281,7 @@ static ox_step walk_on(struct ox_seq *s)
     if (k->level < 0)
         return OX_FINISH(s, OX_OK);
     struct walk_level *l = &k->levels[k->level];
-    if (k->level == WALK_CURSORS && (k->ledger < ox_record_count(k->record) || !k->cursors))
+    if (k->level == WALK_CURSORS && (k->ledger < walk_total(k) || !k->cursors))
         return OX_GOTO(s, walk_ledgers);
     if (!l->listed)
         return OX_GOTO(s, walk_list);
@@ -284,6 +305,9 @@ static enum ox_err walk_decode(struct walk *k, struct ox_buf node)
         err = l.physical < 0 ? OX_E_CORRUPT : ox_copies_parse(&copies, l.copies);
     }
     ox_copies_fini(&copies);
+    ox_copies_fini(&k->compacted);
+    if (err == OX_OK)
+        err = ox_copies_parse(&k->compacted, ox_record_find_property(k->record, OX_PROPERTY_COMPACTED));
     if (err != OX_OK)
         OX_ASSERT(ox_record_decode(k->record, ox_buf_empty()) == OX_OK);
     return err;

@@ -5,7 +5,8 @@
 #include "base/mem.h"
 #include "wire/proto.h"
 
-#define ARENA_BLOCK_BYTES 4000u
+#define ARENA_BLOCK_BYTES 480u       // of the first block: there are two arenas for each topic
+#define ARENA_BLOCK_BYTES_KEPT 4000u // a larger one goes at a reset
 #define ARENA_BLOCK_BYTES_MAX (64u * 1024u)
 
 struct ox_arena_block {
@@ -42,10 +43,17 @@ static void arena_drop(struct ox_arena *arena)
 
 void ox_arena_reset(struct ox_arena *arena)
 {
-    while (arena->blocks && (arena->blocks->next || arena->blocks->size > ARENA_BLOCK_BYTES))
+    while (arena->blocks && arena->blocks->size > ARENA_BLOCK_BYTES_KEPT)
         arena_drop(arena);
-    if (arena->blocks)
-        arena->blocks->used = 0;
+    struct ox_arena_block *kept = arena->blocks;
+    if (kept) {
+        arena->blocks = kept->next;
+        while (arena->blocks)
+            arena_drop(arena);
+        kept->next = NULL;
+        kept->used = 0;
+        arena->blocks = kept;
+    }
     arena->used = 0;
     arena->over = false;
 }
