@@ -601,7 +601,8 @@ static void test_topics_are_made_only_where_allowed(void **state)
     rig_init(&r);
     assert_int_equal(rig_topic_err(&r, "t", false), OX_E_TOPIC_NOT_FOUND);
     assert_int_equal(rig_topic_err(&r, "public/none/t", true), OX_E_NAMESPACE_NOT_FOUND);
-    assert_int_equal(rig_topic_err(&r, "non-persistent://public/default/t", true), OX_E_UNSUPPORTED);
+    assert_int_equal(rig_topic_err(&r, "non-persistent://public/default/t", false), OX_E_TOPIC_NOT_FOUND);
+    assert_int_equal(rig_topic_err(&r, "non-persistent://public/default/t", true), OX_OK);
     assert_int_equal(rig_topic_err(&r, "bogus://public/default/t", true), OX_E_INVALID_TOPIC_NAME);
     r.shard.config.auto_topic_creation = false;
     assert_int_equal(rig_topic_err(&r, "t", true), OX_E_TOPIC_NOT_FOUND);

@@ -36,7 +36,7 @@ struct ox_consumer_events {
     void (*probe)(struct ox_consumer *c, struct ox_op *op);
     // Failover: this consumer is (not) the one that gets messages. Once after attaching, then at each change.
     void (*active)(struct ox_consumer *c, bool is_active);
-    // The topic was terminated and everything in it is acknowledged or delivered: nothing more will come.
+    // The topic was terminated and everything in it is acknowledged: nothing more will come. Once.
     void (*end_of_topic)(struct ox_consumer *c);
 };
 
@@ -49,6 +49,7 @@ struct ox_consumer {
     uint64_t id;            // the connection's number for it: public, the owner's
     const void *connection; // identity of the connection: public, the owner's
     char peer[64];
+    char client_version[64]; // what the client calls itself
     int32_t priority;
     uint64_t connected_ms;
     struct ox_kv metadata;
@@ -56,10 +57,12 @@ struct ox_consumer {
     uint64_t epoch;  // of the last redelivery request
     bool blocked;    // the connection takes no more now
     struct ox_rate out;
-    uint32_t unacked;    // messages delivered and not acknowledged (Shared and Key_Shared)
-    bool held_back;      // too many unacknowledged messages: gets no more now
-    void *pending;       // private: the dispatcher's table of what this consumer holds, or NULL
-    bool is_active;      // private: Failover
+    uint32_t unacked;                     // messages delivered and not acknowledged (Shared and Key_Shared)
+    bool held_back;                       // too many unacknowledged messages: gets no more now
+    void *pending;                        // private: the dispatcher's table of what this consumer holds, or NULL
+    bool read_compacted;                  // it wants only the last message of each key
+    bool is_active;                       // private: Failover
+    bool told_end;                        // private: it knows that the topic has ended
     uint64_t acked_messages, redelivered; // counts
     uint64_t last_acked_ms, last_consumed_ms, last_flow_ms;
     const struct ox_consumer_events *events;
@@ -70,25 +73,26 @@ struct ox_consumer {
 // Attaches a consumer, making the subscription if it isn't there. What is given by pointer is copied, and must live until the operation is over. Errors: CONSUMER_BUSY, CONSUMER_ASSIGN (key ranges), NOT_ALLOWED (the type or more subscriptions are forbidden by policy), SUBSCRIPTION_NOT_FOUND (automatic creation off), TOPIC_FENCED, INVALID, those of the log.
 struct ox_subscribe {
     struct ox_op op;
-    const char *subscription;       // in
-    const char *name;               // in: the consumer's
-    enum ox_sub_type type;          // in
-    bool durable;                   // in: false for readers
-    bool from_earliest;             // in: initial position of a new subscription (default: the end)
-    bool has_start;                 // in: start_id is given (non-durable subscriptions only)
-    struct ox_pos start;            // in: its entry is the first one delivered; OX_POS_EARLIEST, OX_POS_LATEST allowed
-    uint64_t rollback_ms;           // in: start so long before now; 0: not asked
-    int32_t priority;               // in: lower goes first
-    struct ox_key_shared keys;      // in: of Key_Shared; its ranges are copied
-    bool read_compacted;            // in: only the last message of each key, as of the last compaction (Exclusive, Failover and readers)
-    const uint64_t *start_set;      // in: bits of the start entry still to be delivered; copied; may be NULL
-    size_t start_words;             // in
-    uint64_t epoch;                 // in
-    uint64_t id;                    // in
-    const void *connection;         // in
-    const char *peer;               // in: may be NULL
-    const struct ox_kv *metadata;   // in: may be NULL
-    const struct ox_kv *properties; // in: of a new subscription; may be NULL
+    const char *subscription;  // in
+    const char *name;          // in: the consumer's
+    enum ox_sub_type type;     // in
+    bool durable;              // in: false for readers
+    bool from_earliest;        // in: initial position of a new subscription (default: the end)
+    bool has_start;            // in: start_id is given (non-durable subscriptions only)
+    struct ox_pos start;       // in: its entry is the first one delivered; OX_POS_EARLIEST, OX_POS_LATEST allowed
+    uint64_t rollback_ms;      // in: start so long before now; 0: not asked
+    int32_t priority;          // in: lower goes first
+    struct ox_key_shared keys; // in: of Key_Shared; its ranges are copied
+    bool read_compacted; // in: only the last message of each key, as of the last compaction (Exclusive, Failover and readers)
+    const uint64_t *start_set;               // in: bits of the start entry still to be delivered; copied; may be NULL
+    size_t start_words;                      // in
+    uint64_t epoch;                          // in
+    uint64_t id;                             // in
+    const void *connection;                  // in
+    const char *peer;                        // in: may be NULL
+    const char *client_version;              // in: may be NULL
+    const struct ox_kv *metadata;            // in: may be NULL
+    const struct ox_kv *properties;          // in: of a new subscription; may be NULL
     const struct ox_consumer_events *events; // in
     void *owner;                             // in
     struct ox_consumer *consumer;            // result

@@ -1,6 +1,7 @@
 // fixture.c - the world of the broker's tests.
 #include "broker/fixture.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -157,6 +158,7 @@ void rig_init(struct rig *r)
     r->store = ox_sim_store_new(1);
     ox_ml_settings_init(&r->settings);
     ox_broker_config_init(&r->config);
+    r->config.policies.inactive_delete = false; // tests let time pass without using their topics
     rig_start(r);
 }
 
@@ -168,6 +170,28 @@ void rig_fini(struct rig *r)
     ox_meta_memory_tree_free(r->tree);
     ox_sim_store_free(r->store);
     ox_sim_free(r->sim);
+}
+
+void rig_policies(struct rig *r, const char *json)
+{
+    static const char path[] = "/admin/policies/public/default";
+    struct ox_meta_get get;
+    struct ox_meta_put put;
+    rig_op(r, &get.op);
+    ox_meta_get(r->meta, &get, path);
+    assert_int_equal(rig_wait(r, &get.op), OX_OK);
+    json_t *policies = json_loadb((const char *)get.value.data, get.value.len, 0, NULL), *more = json_loads(json, 0, NULL);
+    ox_buf_unref(&get.value);
+    assert_int_equal(json_object_update(policies, more), 0);
+    char *text = json_dumps(policies, JSON_COMPACT);
+    rig_op(r, &put.op);
+    ox_meta_put(r->meta, &put, path, ox_buf_static(text, strlen(text)), get.stat.version, 0);
+    assert_int_equal(rig_wait(r, &put.op), OX_OK);
+    ox_free(put.path);
+    free(text);
+    json_decref(policies);
+    json_decref(more);
+    rig_settle(r);
 }
 
 static enum ox_err rig_get(struct rig *r, const char *name, bool create, struct ox_topic **ret)
@@ -240,7 +264,7 @@ static const struct ox_producer_events rig_producer_events = {
 enum ox_err rig_produce(struct rig *r, struct rig_producer *p, struct ox_topic *t, const char *name, bool reconnect)
 {
     struct ox_producer_open open = {
-        .name = name, .user_named = name, .reconnect = reconnect, .connection = p, .events = &rig_producer_events, .owner = p};
+        .name = name, .user_named = name, .reconnect = reconnect, .connection = p, .topic_epoch = -1, .events = &rig_producer_events, .owner = p};
     *p = (struct rig_producer){.rig = r};
     rig_op(r, &open.op);
     ox_producer_open(t, &open);
@@ -260,16 +284,32 @@ struct ox_buf rig_entry(const char *name, uint64_t sequence_id, const char *payl
     return ox_entry_build(&meta, payload, strlen(payload));
 }
 
-bool rig_send(struct rig_producer *p, uint64_t sequence_id, const char *payload)
+static bool rig_publish(struct rig_producer *p, uint64_t sequence_id, struct ox_buf give_entry)
 {
-    struct ox_buf entry = rig_entry(p->producer->name, sequence_id, payload, 0);
     struct ox_message_view view;
-    assert_int_equal(ox_message_parse(entry, true, &view), OX_OK);
+    assert_int_equal(ox_message_parse(give_entry, true, &view), OX_OK);
     struct ox_send send = {
         .entry = view.entry, .plain_len = view.plain.len, .crc = view.checksum, .messages = 1, .sequence_id = sequence_id};
     bool more = ox_producer_publish(p->producer, &send);
-    ox_buf_unref(&entry);
+    ox_buf_unref(&give_entry);
     return more;
+}
+
+bool rig_send(struct rig_producer *p, uint64_t sequence_id, const char *payload)
+{
+    return rig_publish(p, sequence_id, rig_entry(p->producer->name, sequence_id, payload, 0));
+}
+
+bool rig_send_keyed(struct rig_producer *p, uint64_t sequence_id, const char *payload, const char *key, uint64_t deliver_at_ms)
+{
+    Oxpb__MessageMetadata meta = OXPB__MESSAGE_METADATA__INIT;
+    meta.producer_name = p->producer->name;
+    meta.sequence_id = sequence_id;
+    meta.publish_time = 1000 + sequence_id * 10;
+    meta.partition_key = (char *)(uintptr_t)key;
+    meta.has_deliver_at_time = deliver_at_ms != 0;
+    meta.deliver_at_time = (int64_t)deliver_at_ms;
+    return rig_publish(p, sequence_id, ox_entry_build(&meta, payload, strlen(payload)));
 }
 
 // ---- consumers
@@ -283,6 +323,7 @@ static void rig_deliver(struct ox_consumer *c, const struct ox_dispatch *d)
     size_t i = rc->got_count++;
     rc->got[i].pos = d->pos;
     rc->got[i].epoch = d->consumer_epoch;
+    rc->got[i].redeliveries = d->redelivery_count;
     rc->got[i].has_set = d->ack_set;
     rc->got[i].ack_set = d->ack_set ? d->ack_set[0] : 0;
     snprintf(rc->got[i].payload, sizeof rc->got[i].payload, "%.*s", (int)view.payload.len, (const char *)view.payload.data);
@@ -290,7 +331,8 @@ static void rig_deliver(struct ox_consumer *c, const struct ox_dispatch *d)
 
 static bool rig_ready(struct ox_consumer *c)
 {
-    return !((struct rig_consumer *)c->owner)->full;
+    const struct rig_consumer *rc = c->owner;
+    return !rc->full && (!rc->full_after || rc->got_count < rc->full_after);
 }
 
 static void rig_consumer_closed(struct ox_consumer *c, enum ox_err err)
@@ -327,7 +369,6 @@ static void rig_end_of_topic(struct ox_consumer *c)
 static const struct ox_consumer_events rig_consumer_events = {
     .active = rig_active,
     .end_of_topic = rig_end_of_topic,
-
     .deliver = rig_deliver, .ready = rig_ready, .closed = rig_consumer_closed, .probe = rig_consumer_probe};
 
 struct ox_subscribe rig_subscribe_op(struct rig_consumer *c, const char *subscription)

@@ -11,10 +11,10 @@
 #include <cmocka.h>
 
 #include "broker/consumer.h"
-#include "broker/namespaces.h"
+#include "broker/partitions.h"
 #include "broker/producer.h"
 #include "broker/subscription.h"
-#include "broker/topic.h"
+#include "broker/topic_list.h"
 #include "metastore/memory.h"
 #include "sim/place/sim_place.h"
 #include "sim/sim.h"
@@ -59,6 +59,8 @@ void rig_op(struct rig *r, struct ox_op *op);
 enum ox_err rig_wait(struct rig *r, struct ox_op *op);
 // Lets everything finish that is on its way (a second of virtual time).
 void rig_settle(struct rig *r);
+// Lays the members of a JSON object over the policies of public/default, as somebody else who writes the node would; loaded topics have followed when it returns.
+void rig_policies(struct rig *r, const char *json);
 // The topic of a name, held; the outcome must be OK.
 struct ox_topic *rig_topic(struct rig *r, const char *name);
 enum ox_err rig_topic_err(struct rig *r, const char *name, bool create);
@@ -80,6 +82,8 @@ bool rig_took(const struct rig *r, const char *edge);
 struct ox_buf rig_entry(const char *name, uint64_t sequence_id, const char *payload, int32_t batch);
 // Sends "payload"; returns what ox_producer_publish does.
 bool rig_send(struct rig_producer *p, uint64_t sequence_id, const char *payload);
+// Sends with a key (NULL: none), not to be delivered before a time (ms, 0: at once).
+bool rig_send_keyed(struct rig_producer *p, uint64_t sequence_id, const char *payload, const char *key, uint64_t deliver_at_ms);
 
 // A consumer's owner that notes what it is told.
 struct rig_consumer {
@@ -90,6 +94,7 @@ struct rig_consumer {
         char payload[32];
         uint64_t ack_set;
         bool has_set;
+        uint32_t redeliveries;
         uint64_t epoch;
     } got[256];
     size_t got_count;
@@ -99,6 +104,7 @@ struct rig_consumer {
     unsigned active_told; // how often
     unsigned ends;        // end of topic
     bool full; // takes no more
+    size_t full_after; // likewise, once it has got so many; 0: never
     bool dead; // answers no probe
 };
 enum ox_err rig_subscribe(struct rig *r, struct rig_consumer *c, struct ox_topic *t, const char *subscription,

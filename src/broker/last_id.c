@@ -1,4 +1,5 @@
 // last_id.c - the id of a topic's last message: the last entry, and its place in the batch.
+#include "broker/compaction.h"
 #include "broker/topic_int.h"
 #include "wire/message_meta.h"
 #include "wire/pulsar_frame.h"
@@ -29,6 +30,13 @@ static void last_id_read(struct ox_op *op)
     last_id_finish(o, op->err);
 }
 
+// All that is left is in the compacted ledger: the last message there is the one that a reader can expect.
+static void last_id_compacted(struct ox_op *op)
+{
+    struct ox_last_id *o = CONTAINER_OF(op, struct ox_last_id, compacted);
+    last_id_finish(o, op->err);
+}
+
 // The last entry there is: that of the newest ledger that holds one.
 static struct ox_pos last_entry(const struct ox_mledger *ml)
 {
@@ -45,13 +53,18 @@ static struct ox_pos last_entry(const struct ox_mledger *ml)
 void ox_topic_last_id(struct ox_topic *t, struct ox_last_id *o)
 {
     ox_op_begin(&o->op);
-    if (t->state != OX_TOPIC_OPEN) {
-        ox_op_finish(&o->op, OX_E_TOPIC_FENCED);
+    if (t->state != OX_TOPIC_OPEN || !t->ml) {
+        ox_op_finish(&o->op, t->state != OX_TOPIC_OPEN ? OX_E_TOPIC_FENCED : OX_E_UNSUPPORTED);
         return;
     }
     topic_pin(t);
     o->topic = t;
     o->batch_index = -1;
+    if (ox_compaction_covers(t)) {
+        ox_op_init(&o->compacted, t->shard->loop, last_id_compacted, "last_id.compacted");
+        ox_compaction_last(t, &o->compacted, &o->pos, &o->batch_index);
+        return;
+    }
     o->pos = last_entry(t->ml);
     if (o->pos.entry < 0) {
         last_id_finish(o, OX_OK);

@@ -1,4 +1,4 @@
-// producer.c - attaching producers: the name, who holds it, what the name still has in flight, what may be sent again.
+// producer.c - attached producers: making, leaving, what happens to all of a topic.
 #include "broker/producer.h"
 
 #include <stdio.h>
@@ -6,131 +6,14 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "broker/producer_int.h"
 #include "broker/resend.h"
 #include "broker/topic_int.h"
 
-static ox_step opening_name(struct ox_seq *s);
-static ox_step opening_drained(struct ox_seq *s);
-static ox_step opening_scanned(struct ox_seq *s);
-static ox_step opening_attach(struct ox_seq *s);
+#define PRODUCER_OF(l) CONTAINER_OF(l, struct ox_producer, link)
 
-static struct ox_producer_open *opening_of(struct ox_seq *s)
-{
-    return CONTAINER_OF(s, struct ox_producer_open, seq);
-}
-
-static ox_step opening_fail(struct ox_producer_open *o, enum ox_err err, const char *why)
-{
-    o->why = why;
-    return OX_FINISH(&o->seq, err);
-}
-
-static struct ox_producer *producer_named(struct ox_topic *t, const char *name)
-{
-    OX_LIST_EACH(&t->producers, l) {
-        struct ox_producer *p = CONTAINER_OF(l, struct ox_producer, link);
-        if (!strcmp(p->name, name))
-            return p;
-    }
-    return NULL;
-}
-
-// The same client's producer, before its own connection noticed that it has begun anew.
-static bool producer_is_succeeded(const struct ox_producer *old, const struct ox_producer_open *o)
-{
-    return old->connection == o->connection && old->id == o->id && !old->user_named && !o->user_named &&
-           old->epoch < o->epoch;
-}
-
-// The topic was loaded on a full disk and is there for its consumers. When there is space again it is loaded anew, and this client comes back.
-static ox_step opening_without_space(struct ox_producer_open *o)
-{
-    struct ox_shard *sh = o->topic->shard;
-    struct ox_place *place = ox_router_place(sh->router, ox_ml_target(sh->mledgers, o->topic->ml->name));
-    struct ox_capacity capacity = {0};
-    if (place)
-        ox_place_capacity(place, &capacity);
-    if (!capacity.writable)
-        return opening_fail(o, OX_E_NO_SPACE, "the disk is full: no messages are taken until there is space");
-    topic_fail(o->topic, OX_E_NO_SPACE);
-    return OX_FINISH(&o->seq, OX_E_TOPIC_FENCED);
-}
-
-// ---- steps
-
-static ox_step opening_start(struct ox_seq *s)
-{
-    struct ox_producer_open *o = opening_of(s);
-    struct ox_shard *sh = o->topic->shard;
-    if (o->mode != OX_ACCESS_SHARED)
-        return opening_fail(o, OX_E_UNSUPPORTED, "only the access mode Shared is supported");
-    if (o->topic->ml && o->topic->ml->terminated)
-        return OX_FINISH(s, OX_E_TOPIC_TERMINATED);
-    if (o->topic->ml && o->topic->ml->full)
-        return opening_without_space(o);
-    if (!o->own_name)
-        o->own_name = ox_asprintf("%s-%llu-%llu", sh->config.cluster, (unsigned long long)sh->producer_epoch,
-                                  (unsigned long long)sh->producer_seq++);
-    return OX_GOTO(s, opening_name);
-}
-
-static ox_step opening_probed(struct ox_seq *s)
-{
-    opening_of(s)->probed = true;
-    return OX_GOTO(s, opening_name);
-}
-
-// Waits until the topic has ended every append that was in flight when this producer came: some may be its own of before.
-static ox_step opening_drain(struct ox_seq *s)
-{
-    struct ox_producer_open *o = opening_of(s);
-    struct ox_topic *t = o->topic;
-    if (!o->reconnect)
-        return OX_GOTO(s, opening_attach);
-    o->wait_for = t->appends;
-    if (t->appends_done >= o->wait_for)
-        return OX_GOTO(s, opening_drained);
-    ox_list_push_back(&t->drain_waiters, &o->link);
-    return OX_WAIT(s, opening_drained);
-}
-
-static ox_step opening_name(struct ox_seq *s)
-{
-    struct ox_producer_open *o = opening_of(s);
-    if (o->topic->state != OX_TOPIC_OPEN)
-        return OX_FINISH(s, OX_E_TOPIC_FENCED);
-    struct ox_producer *holder = producer_named(o->topic, o->own_name);
-    if (holder && producer_is_succeeded(holder, o)) {
-        ox_producer_close(holder);
-        holder = NULL;
-    }
-    if (!holder)
-        return OX_GOTO(s, opening_drain);
-    if (o->probed || holder->connection == o->connection)
-        return opening_fail(o, OX_E_PRODUCER_BUSY, NULL);
-    ox_seq_bind(s, &o->probe, "producer.probe");
-    holder->events->probe(holder, &o->probe);
-    return OX_WAIT(s, opening_probed);
-}
-
-static ox_step opening_drained(struct ox_seq *s)
-{
-    struct ox_producer_open *o = opening_of(s);
-    if (o->topic->state != OX_TOPIC_OPEN)
-        return OX_FINISH(s, OX_E_TOPIC_FENCED);
-    struct ox_resend_scan *scan = o->scan;
-    ox_seq_bind(s, &scan->op, "resend.scan");
-    ox_resend_scan(o->topic, scan);
-    return OX_WAIT(s, opening_scanned);
-}
-
-static ox_step opening_scanned(struct ox_seq *s)
-{
-    return s->err ? OX_FINISH(s, s->err) : OX_GOTO(s, opening_attach);
-}
-
-static struct ox_producer *producer_new(struct ox_producer_open *o)
+struct ox_producer *producer_new(struct ox_producer_open *o)
 {
     struct ox_topic *t = o->topic;
     struct ox_producer *p = ox_malloc(sizeof *p);
@@ -145,65 +28,31 @@ static struct ox_producer *producer_new(struct ox_producer_open *o)
     p->connected_ms = ox_wall_ms(t->shard->loop);
     p->events = o->events;
     p->owner = o->owner;
+    p->mode = o->mode;
+    p->replicator = !strncmp(p->name, OX_REPLICATOR_PREFIX, strlen(OX_REPLICATOR_PREFIX));
     p->resending = o->reconnect && t->resend && ox_resend_count(t->resend);
     snprintf(p->peer, sizeof p->peer, "%s", o->peer ? o->peer : "");
+    snprintf(p->client_version, sizeof p->client_version, "%s", o->client_version ? o->client_version : "");
     if (o->metadata)
         ox_kv_copy(&p->metadata, o->metadata);
     ox_list_init(&p->publishes);
     ox_topic_hold(t);
     ox_list_push_back(&t->producers, &p->link);
+    if (p->mode != OX_ACCESS_SHARED)
+        t->exclusive = p;
+    producer_join_dedup(p);
     t->shard->producers_count.value++;
     return p;
 }
 
-static ox_step opening_attach(struct ox_seq *s)
+int64_t ox_producer_last_sequence(const struct ox_producer *p)
 {
-    struct ox_producer_open *o = opening_of(s);
-    if (o->topic->state != OX_TOPIC_OPEN)
-        return OX_FINISH(s, OX_E_TOPIC_FENCED);
-    if (producer_named(o->topic, o->own_name))
-        return opening_fail(o, OX_E_PRODUCER_BUSY, NULL);
-    o->producer = producer_new(o);
-    return OX_FINISH(s, OX_OK);
-}
-
-static void opening_done(struct ox_seq *s, enum ox_err err)
-{
-    struct ox_producer_open *o = opening_of(s);
-    ox_free(o->own_name);
-    ox_free(o->scan);
-    topic_unpin(o->topic);
-    ox_op_finish(&o->op, err);
-}
-
-void ox_producer_open(struct ox_topic *t, struct ox_producer_open *o)
-{
-    ox_op_begin(&o->op);
-    topic_pin(t);
-    o->topic = t;
-    o->producer = NULL;
-    o->why = NULL;
-    o->probed = false;
-    o->link = (struct ox_link){0};
-    o->own_name = o->name && *o->name ? ox_strdup(o->name) : NULL;
-    o->scan = o->reconnect ? ox_malloc(sizeof *o->scan) : NULL;
-    ox_seq_start(&o->seq, t->shard->loop, "producer.open", opening_start, opening_done);
-}
-
-void producers_drained(struct ox_topic *t)
-{
-    OX_LIST_EACH(&t->drain_waiters, l) {
-        struct ox_producer_open *o = CONTAINER_OF(l, struct ox_producer_open, link);
-        if (t->appends_done >= o->wait_for || t->state != OX_TOPIC_OPEN) {
-            ox_list_remove(&t->drain_waiters, l);
-            ox_seq_resume(&o->seq, OX_OK);
-        }
-    }
+    return ox_dedup_is_on(p->topic) && p->dedup ? OX_MAX(p->dedup->stored, (int64_t)-1) : -1;
 }
 
 // ---- leaving
 
-static void producer_detach(struct ox_producer *p)
+void producer_detach(struct ox_producer *p)
 {
     struct ox_topic *t = p->topic;
     publishes_orphan(p);
@@ -212,7 +61,14 @@ static void producer_detach(struct ox_producer *p)
         ox_list_remove(&t->shard->blocked, &p->blocked_link);
     p->blocked = false;
     ox_list_remove(&t->producers, &p->link);
+    if (t->exclusive == p)
+        t->exclusive = NULL;
+    if (p->dedup)
+        ox_dedup_unref(t, p->dedup);
+    p->dedup = NULL;
     t->shard->producers_count.value--;
+    if (!ox_list_empty(&t->queued))
+        access_next(t);
 }
 
 void producer_free(struct ox_producer *p)
@@ -223,6 +79,13 @@ void producer_free(struct ox_producer *p)
     p->magic = 0;
     ox_free(p);
     ox_topic_put(t);
+}
+
+void producer_throw_out(struct ox_producer *p, enum ox_err why)
+{
+    producer_detach(p);
+    p->events->closed(p, why);
+    producer_free(p);
 }
 
 void ox_producer_close(struct ox_producer *p)
@@ -240,10 +103,94 @@ void ox_producer_lost(struct ox_producer *p)
 
 void producers_close(struct ox_topic *t, enum ox_err why)
 {
-    while (!ox_list_empty(&t->producers)) {
-        struct ox_producer *p = CONTAINER_OF(ox_list_first(&t->producers), struct ox_producer, link);
-        producer_detach(p);
-        p->events->closed(p, why);
-        producer_free(p);
+    while (!ox_list_empty(&t->producers))
+        producer_throw_out(PRODUCER_OF(ox_list_first(&t->producers)), why);
+}
+
+// ---- what happens to all of a topic
+
+void producers_disconnect(struct ox_topic *t, enum ox_err why)
+{
+    if (!ox_list_empty(&t->producers) && t->ml)
+        ox_resend_expect(t);
+    producers_close(t, why);
+}
+
+enum ox_err producers_quota_error(const struct ox_topic *t)
+{
+    switch (t->quota_exceeded) {
+    case OX_QUOTA_HELD: return OX_E_QUOTA_HOLD;
+    case OX_QUOTA_REFUSED: return OX_E_QUOTA_EXCEPTION;
+    case OX_QUOTA_OK: break;
     }
+    return OX_OK;
+}
+
+void producers_quota(struct ox_topic *t)
+{
+    enum ox_err err = producers_quota_error(t);
+    if (err && t->state == OX_TOPIC_OPEN)
+        producers_disconnect(t, err);
+}
+
+bool producers_want_dedup(const struct ox_topic *t)
+{
+    return t->policies.dedup && t->ml && !ox_topic_name_is_system(&t->name);
+}
+
+void producer_join_dedup(struct ox_producer *p)
+{
+    struct ox_topic *t = p->topic;
+    bool wanted = t->dedup && producers_want_dedup(t) && !p->replicator;
+    if (wanted && !p->dedup) {
+        p->dedup = ox_dedup_name(t, p->name, strlen(p->name));
+    } else if (!wanted && p->dedup) {
+        ox_dedup_unref(t, p->dedup);
+        p->dedup = NULL;
+    }
+}
+
+static void producers_follow_dedup(struct ox_topic *t, struct ox_op *op)
+{
+    if (producers_want_dedup(t))
+        ox_dedup_start(t, op);
+    else
+        ox_dedup_stop(t);
+    OX_LIST_EACH(&t->producers, l)
+        producer_join_dedup(PRODUCER_OF(l));
+}
+
+void producers_policies(struct ox_topic *t)
+{
+    const struct ox_policies *p = &t->policies;
+    t->looks = p->encryption_required || p->delayed_max_ms || p->message_bytes_max;
+    limits_follow(t);
+    if (t->ml && t->state == OX_TOPIC_OPEN)
+        producers_follow_dedup(t, NULL);
+}
+
+// Where deduplication cannot begin the topic serves its consumers; producers are put off until it has begun.
+void producers_load(struct ox_topic *t, struct ox_op *op)
+{
+    const char *text = ox_kv_find(&t->ml->properties, OX_EPOCH_PROPERTY);
+    if (text && ox_parse_i64(text, 0, INT64_MAX, &t->epoch) != OX_OK)
+        ox_warn(t->shard->log, "topic.epoch.unreadable", "topic=%s value=" OX_LOG_Q, t->name.full, text);
+    producers_policies(t);
+    producers_follow_dedup(t, op);
+    if (producers_want_dedup(t))
+        return;
+    ox_op_begin(op);
+    ox_op_finish(op, OX_OK);
+}
+
+void producers_save(struct ox_topic *t)
+{
+    ox_dedup_save(t);
+}
+
+void producers_gone(struct ox_topic *t)
+{
+    ox_dedup_free(t);
+    ox_free(t->limits);
+    t->limits = NULL;
 }

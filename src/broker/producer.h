@@ -5,14 +5,23 @@
 #include "base/kv.h"
 #include "broker/topic.h"
 
+struct dedup_name;
+struct ox_cursor_open;
+struct ox_message_meta;
 struct ox_producer;
 struct ox_resend_scan;
+struct ox_subscription;
 
+#define OX_REPLICATOR_PREFIX \
+    "pulsar.repl." // names of producers that bring another cluster's messages: deduplicated by the names inside the messages
+
+// Numbers as in the protocol. All but SHARED want to be alone and draw a topic epoch.
 enum ox_access_mode {
     OX_ACCESS_SHARED,
-    OX_ACCESS_EXCLUSIVE,
-    OX_ACCESS_WAIT_FOR_EXCLUSIVE,
-    OX_ACCESS_EXCLUSIVE_WITH_FENCING
+    OX_ACCESS_EXCLUSIVE,              // refused while somebody is there
+    OX_ACCESS_WAIT_FOR_EXCLUSIVE,     // waits until nobody is, in the order of coming
+    OX_ACCESS_EXCLUSIVE_WITH_FENCING, // throws everybody out, those who wait too
+    OX_ACCESS_MODES
 };
 
 // One send: what was given and what came of it.
@@ -22,6 +31,7 @@ struct ox_receipt {
     uint64_t sequence_id;
     uint64_t highest_sequence_id; // of a batch, else 0
     uint64_t index;               // broker entry index of its last message, with broker entry metadata
+    const char *why;              // on errors: static sentence or NULL
 };
 
 // The owner's side. All are called from the loop, none inside a call of the owner's; inside receipt and unblocked the owner neither publishes nor closes.
@@ -46,6 +56,7 @@ struct ox_producer {
     uint64_t id;            // the connection's number for it: public, the owner's
     const void *connection; // identity of the connection: public, the owner's
     char peer[64];          // for statistics
+    char client_version[64]; // what the client calls itself
     uint64_t connected_ms;
     struct ox_kv metadata;
     struct ox_rate in;
@@ -53,26 +64,36 @@ struct ox_producer {
     bool failed;       // a send failed: all later ones fail until it reconnects
     bool blocked;      // ox_producer_publish said to stop
     bool resending;    // read-only: sends may be re-sends of stored ones
+    bool replicator;   // its name begins with OX_REPLICATOR_PREFIX
+    enum ox_access_mode mode;
     const struct ox_producer_events *events;
     void *owner;                 // public
     struct ox_list publishes;    // private: in flight, in order
+    struct dedup_name *dedup;    // private: NULL: no deduplication, or a replicator
     struct ox_op *draining;      // private: finished when nothing is in flight
     struct ox_link link;         // private: in topic->producers
     struct ox_link blocked_link; // private: in shard->blocked
 };
 
-// Attaches a producer. What is given by pointer is copied, and must live until the operation is over. Errors: PRODUCER_BUSY (the name is connected and its holder alive), TOPIC_FENCED, TOPIC_TERMINATED, UNSUPPORTED (an access mode other than shared), those of the log (looking for what may be re-sent).
+// Attaches a producer. What is given by pointer is copied, and must live until the operation is over. Errors: PRODUCER_BUSY (the name is connected and its holder
+// alive; shared where one is or waits to be alone; too many), PRODUCER_FENCED (an exclusive one is or was there, or came while this one waited), TOPIC_FENCED, TOPIC_TERMINATED, NOT_ALLOWED (the
+// initial subscription may not be made), ENCRYPTION_REQUIRED, QUOTA_HOLD, QUOTA_EXCEPTION, CANCELED, those of the log (what may be re-sent, the topic epoch).
 struct ox_producer_open {
     struct ox_op op;
     const char *name;       // in: NULL or "": generated
     bool user_named;        // in
     bool reconnect;         // in: the name was in use before (a name given, or an epoch above 0): sends may be re-sends
+    bool encrypted;         // in: it encrypts
     uint64_t epoch;         // in
     uint64_t id;            // in
     const void *connection; // in
-    enum ox_access_mode mode;                // in
+    enum ox_access_mode mode;         // in
+    int64_t topic_epoch;              // in: the one it had when it was connected before; -1: none
+    const char *initial_subscription; // in: made first, from the earliest message on, where it is not there; may be NULL
+    void (*queued)(struct ox_producer_open *op); // in: called, from the loop, when it begins to wait for its turn to be alone; own_name is its name
     const struct ox_kv *metadata;            // in: may be NULL
     const char *peer;                        // in: may be NULL
+    const char *client_version;              // in: may be NULL
     const struct ox_producer_events *events; // in
     void *owner;                             // in
     struct ox_producer *producer;            // result
@@ -81,12 +102,22 @@ struct ox_producer_open {
     struct ox_op probe;                      // private
     struct ox_link link;                     // private
     struct ox_seq seq;                       // private
-    char *own_name;                          // private
+    char *own_name;                          // in `queued`: the name
     uint64_t wait_for;                       // private: topic->appends that must have ended
     bool probed;                             // private
     struct ox_resend_scan *scan;             // private
+    struct ox_link join;                     // private: in topic->joining or topic->queued
+    bool fenced;                             // private: somebody else threw it out
+    int64_t drawn_epoch;                     // private
+    struct ox_ml_property property;          // private
+    struct ox_subscription *sub;             // private
+    struct ox_cursor_open *cursor;           // private
 };
 void ox_producer_open(struct ox_topic *t, struct ox_producer_open *op);
+// The client does not want it any more: one that waits for its turn ends with CANCELED; another one ends as it would.
+void ox_producer_open_cancel(struct ox_producer_open *op);
+// The highest sequence id that is stored of its name, with deduplication; else -1.
+int64_t ox_producer_last_sequence(const struct ox_producer *p);
 // Waits until all sends so far have their receipts; one at a time. It goes on existing. Errors: CANCELED (it was closed meanwhile).
 void ox_producer_drain(struct ox_producer *p, struct ox_op *op);
 // Detaches and frees it; no event comes any more. Appends in flight go on without a receipt.
@@ -102,8 +133,14 @@ struct ox_send {
     bool crc_known;      // crc is there although it is not needed: it is not computed again
     uint32_t messages;   // >= 1
     uint64_t sequence_id;
-    uint64_t highest_sequence_id; // of a batch, else 0
+    uint64_t highest_sequence_id;       // of a batch, else 0
+    const struct ox_message_meta *meta; // its metadata, where ox_producer_looks; else NULL
 };
+// True if sends need their metadata: a policy or deduplication looks at it. chunk: the send says that it is a part of a message.
+static inline bool ox_producer_looks(const struct ox_producer *p, bool chunk)
+{
+    return chunk || p->topic->looks || p->dedup || p->replicator;
+}
 // Stores a message; the outcome comes as a receipt. Returns false if the owner should stop sending for this producer until `unblocked` (this message is taken all the same).
 bool ox_producer_publish(struct ox_producer *p, const struct ox_send *send);
 // A receipt that stores nothing: keeps its place among those of earlier sends. For sends that the front door refuses (checksum, size).

@@ -4,9 +4,11 @@
 #include "base/assert.h"
 #include "base/crc32c.h"
 #include "base/mem.h"
+#include "broker/nonpersistent.h"
 #include "broker/producer_int.h"
 #include "broker/resend.h"
 #include "broker/topic_int.h"
+#include "wire/message_meta.h"
 
 #define POOL_MAX 4096u
 
@@ -25,6 +27,16 @@ static struct publish *publish_take(struct ox_shard *sh)
     return pub;
 }
 
+static struct dedup_send publish_seen(const struct ox_producer *p, const struct ox_send *send)
+{
+    const struct ox_message_meta *m = send->meta;
+    struct dedup_send seen = {send->sequence_id, OX_MAX(send->highest_sequence_id, send->sequence_id), false};
+    if (m && p->replicator)
+        seen = (struct dedup_send){m->sequence_id, ox_message_meta_last_sequence(m), false};
+    seen.open_chunk = m && m->is_chunk && m->chunk_id < m->num_chunks - 1;
+    return seen;
+}
+
 static struct publish *publish_new(struct ox_producer *p, const struct ox_send *send)
 {
     struct publish *pub = publish_take(p->topic->shard);
@@ -34,7 +46,9 @@ static struct publish *publish_new(struct ox_producer *p, const struct ox_send *
         .pos = {-1, -1}, .sequence_id = send->sequence_id, .highest_sequence_id = send->highest_sequence_id};
     pub->messages = send->messages;
     pub->bytes = 0;
-    pub->over = false;
+    pub->over = pub->duplicate = false;
+    pub->dedup = NULL;
+    pub->seen = publish_seen(p, send);
     ox_topic_hold(pub->topic);
     ox_list_push_back(&p->publishes, &pub->link);
     p->inflight++;
@@ -54,6 +68,8 @@ static void publish_free(struct publish *pub)
 {
     struct ox_topic *t = pub->topic;
     struct ox_shard *sh = t->shard;
+    if (pub->dedup)
+        ox_dedup_unref(t, pub->dedup);
     if (sh->free_publishes.count < POOL_MAX)
         ox_list_push_front(&sh->free_publishes, &pub->link);
     else
@@ -78,6 +94,13 @@ void publishes_orphan(struct ox_producer *p)
     p->inflight = 0;
 }
 
+// A duplicate's outcome is the original's: all earlier sends are over now, so it is in the log or will never be.
+static void publish_settle_duplicate(struct publish *pub)
+{
+    if (pub->receipt.err == OX_OK && pub->dedup->stored < (int64_t)pub->seen.last)
+        pub->receipt.err = OX_E_DUPLICATE_UNKNOWN;
+}
+
 // Gives the outcomes that are known, as far as no earlier send is open.
 static void producer_answer(struct ox_producer *p)
 {
@@ -88,6 +111,8 @@ static void producer_answer(struct ox_producer *p)
             return;
         ox_list_remove(&p->publishes, l);
         p->inflight--;
+        if (pub->duplicate)
+            publish_settle_duplicate(pub);
         p->events->receipt(p, &pub->receipt);
         publish_free(pub);
     }
@@ -128,12 +153,12 @@ static void publish_charge(struct publish *pub, uint64_t bytes)
     pub->topic->appends++;
 }
 
-static void blocked_wake(struct ox_shard *sh)
+void blocked_wake(struct ox_shard *sh)
 {
     OX_LIST_EACH(&sh->blocked, l) {
         struct ox_producer *p = CONTAINER_OF(l, struct ox_producer, blocked_link);
         if (p->topic->inflight_bytes > sh->config.topic_inflight_bytes / 2 ||
-            sh->inflight_bytes > sh->config.total_inflight_bytes / 2)
+            sh->inflight_bytes > sh->config.total_inflight_bytes / 2 || !limits_ready(p->topic))
             continue;
         ox_list_remove(&sh->blocked, l);
         p->blocked = false;
@@ -163,6 +188,14 @@ static void publish_discharge(struct publish *pub)
 
 // ---- the outcome
 
+// Sends that were under way when deduplication was turned on are noted too.
+static void publish_note(struct publish *pub)
+{
+    struct dedup_name *name = pub->dedup ? pub->dedup : pub->producer ? pub->producer->dedup : NULL;
+    if (name)
+        ox_dedup_stored(pub->topic, name, &pub->seen, pub->append.pos);
+}
+
 static void publish_stored(struct publish *pub)
 {
     struct ox_topic *t = pub->topic;
@@ -174,11 +207,15 @@ static void publish_stored(struct publish *pub)
     sh->in_bytes.value += (int64_t)pub->bytes;
     if (pub->producer)
         ox_rate_add(&pub->producer->in, pub->messages, pub->bytes);
+    if (t->dedup)
+        publish_note(pub);
 }
 
 static void publish_failed(struct publish *pub, enum ox_err err)
 {
     pub->topic->shard->publish_errors.value++;
+    if (err == OX_E_TOPIC_TERMINATED)
+        return; // nothing is wrong with the log: each send is told
     if (pub->producer)
         pub->producer->failed = true;
     topic_fail(pub->topic, err);
@@ -236,28 +273,113 @@ static bool publish_is_resend(struct ox_producer *p, const struct ox_send *send)
     return true;
 }
 
-bool ox_producer_publish(struct ox_producer *p, const struct ox_send *send)
+// What the topic's policies have against a send.
+static enum ox_err publish_check(const struct ox_producer *p, const struct ox_send *send, const char **ret_why)
 {
-    OX_ASSERT(p->magic == PRODUCER_MAGIC);
-    struct ox_topic *t = p->topic;
-    struct ox_shard *sh = t->shard;
-    if (t->state != OX_TOPIC_OPEN || p->failed)
-        return true; // it will be told to reconnect, and sends again
-    if (p->resending && publish_is_resend(p, send))
-        return true;
-    struct publish *pub = publish_new(p, send);
+    const struct ox_topic *t = p->topic;
+    const struct ox_message_meta *m = send->meta;
+    const struct ox_policies *policy = &t->policies;
+    *ret_why = "the message is larger than the topic's policy allows";
+    if (policy->message_bytes_max && send->entry.len > policy->message_bytes_max && !m->is_chunk)
+        return OX_E_TOO_BIG;
+    *ret_why = NULL;
+    if (policy->encryption_required && !m->is_encrypted)
+        return OX_E_ENCRYPTION_REQUIRED;
+    if (policy->delayed_max_ms && m->has_deliver_at &&
+        m->deliver_at_ms - (int64_t)m->publish_time_ms > (int64_t)policy->delayed_max_ms) {
+        *ret_why = "the delay is longer than the policy allows";
+        return OX_E_NOT_ALLOWED;
+    }
+    return OX_OK;
+}
+
+static bool publish_is_forbidden(struct ox_producer *p, const struct ox_send *send, struct publish *pub)
+{
+    enum ox_err err = publish_check(p, send, &pub->receipt.why);
+    if (err)
+        publish_answer(pub, err);
+    return err != OX_OK;
+}
+
+// The name by which duplicates of a send are known, with a reference.
+static struct dedup_name *publish_name(struct ox_producer *p, const struct ox_send *send)
+{
+    if (p->replicator)
+        return ox_dedup_name(p->topic, send->meta->producer_name.data, send->meta->producer_name.len);
+    p->dedup->refs++;
+    return p->dedup;
+}
+
+// Is it a duplicate? Then it is answered here. A batch that is new in part is neither stored nor said to be.
+static bool publish_is_duplicate(struct ox_producer *p, const struct ox_send *send, struct publish *pub)
+{
+    pub->dedup = publish_name(p, send);
+    enum dedup_answer answer = ox_dedup_check(p->topic, pub->dedup, &pub->seen);
+    if (answer == DEDUP_NEW)
+        return false;
+    pub->duplicate = answer != DEDUP_PARTLY;
+    if (answer == DEDUP_PARTLY)
+        pub->receipt.why =
+            "the batch begins with messages that are stored already and goes on with new ones: nothing of it is stored";
+    p->topic->shard->duplicates.value++;
+    publish_answer(pub, answer == DEDUP_PARTLY ? OX_E_NOT_ALLOWED : OX_OK);
+    return true;
+}
+
+static void publish_append(struct publish *pub, const struct ox_send *send)
+{
     publish_charge(pub, send->entry.len);
     pub->append.body = send->entry;
     pub->append.messages = send->messages;
     pub->append.tail_len = send->crc_known ? (uint32_t)send->plain_len : 0;
     pub->append.tail_crc = send->crc;
-    ox_mledger_append(t->ml, &pub->append);
-    if (t->inflight_bytes <= sh->config.topic_inflight_bytes && !shard_is_over(sh))
+    ox_mledger_append(pub->topic->ml, &pub->append);
+}
+
+// A non-persistent topic: to who can take it now.
+static void publish_pass_on(struct publish *pub, const struct ox_send *send)
+{
+    pub->receipt.pos = NONPERSISTENT_POS;
+    ox_rate_add(&pub->topic->in, send->messages, send->entry.len);
+    ox_rate_add(&pub->producer->in, send->messages, send->entry.len);
+    nonpersistent_publish(pub->topic, send);
+    publish_answer(pub, OX_OK);
+}
+
+// May its connection be read on after this send?
+static bool publish_may_go_on(struct ox_producer *p, const struct ox_send *send)
+{
+    struct ox_topic *t = p->topic;
+    struct ox_shard *sh = t->shard;
+    bool fast = (t->limits || sh->publish_limited) && !limits_take(t, send->messages, send->entry.len);
+    if (!fast && t->inflight_bytes <= sh->config.topic_inflight_bytes && !shard_is_over(sh))
         return true;
     if (!p->blocked)
         ox_list_push_back(&sh->blocked, &p->blocked_link);
     p->blocked = true;
+    if (fast)
+        limits_wait(t);
     return false;
+}
+
+bool ox_producer_publish(struct ox_producer *p, const struct ox_send *send)
+{
+    OX_ASSERT(p->magic == PRODUCER_MAGIC);
+    struct ox_topic *t = p->topic;
+    if (t->state != OX_TOPIC_OPEN || p->failed)
+        return true; // it will be told to reconnect, and sends again
+    if (p->resending && publish_is_resend(p, send))
+        return true;
+    struct publish *pub = publish_new(p, send);
+    if (t->looks && send->meta && publish_is_forbidden(p, send, pub))
+        return true;
+    if ((p->dedup || (p->replicator && ox_dedup_is_on(t))) && publish_is_duplicate(p, send, pub))
+        return true;
+    if (t->ml)
+        publish_append(pub, send);
+    else
+        publish_pass_on(pub, send);
+    return publish_may_go_on(p, send);
 }
 
 void ox_producer_refuse(struct ox_producer *p, enum ox_err err, uint64_t sequence_id, uint64_t highest_sequence_id)

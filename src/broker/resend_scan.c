@@ -155,7 +155,7 @@ static void resend_begin(struct ox_topic *t)
 
 void ox_resend_expect(struct ox_topic *t)
 {
-    if (t->resend || t->state != OX_TOPIC_OPEN || t->shard->config.resend_ns == 0 || t->ml->total_entries == 0)
+    if (t->resend || t->state != OX_TOPIC_OPEN || !t->ml || t->shard->config.resend_ns == 0 || t->ml->total_entries == 0)
         return;
     resend_begin(t);
 }

@@ -33,9 +33,8 @@ static ox_step seek_reset(struct ox_seq *q)
     struct ox_subscription *s = o->sub;
     if (q->err)
         return OX_FINISH(q, q->err);
-    ox_batch_acks_fini(&s->cursor->batches);
     if (!o->by_time && o->ack_words && s->topic->shard->config.batch_index_acks)
-        ox_batch_acks_set(&s->cursor->batches, o->pos, o->own_set, o->ack_words);
+        ox_cursor_set_part(s->cursor, o->pos, o->own_set, o->ack_words);
     if (s->dispatcher)
         s->dispatcher->body->restart(s->dispatcher);
     return OX_FINISH(q, OX_OK);
@@ -101,6 +100,10 @@ static void seek_done(struct ox_seq *q, enum ox_err err)
 void ox_subscription_seek(struct ox_subscription *s, struct ox_seek *o)
 {
     ox_op_begin(&o->op);
+    if (!s->cursor && s->state == OX_SUBSCRIPTION_OPEN) { // nothing is kept, so every place is the present one
+        ox_op_finish(&o->op, OX_OK);
+        return;
+    }
     if (s->topic->state != OX_TOPIC_OPEN || s->state != OX_SUBSCRIPTION_OPEN) {
         ox_op_finish(&o->op, s->topic->state != OX_TOPIC_OPEN ? OX_E_TOPIC_FENCED : OX_E_BUSY);
         return;
@@ -129,6 +132,8 @@ static ox_step unsubscribe_removed(struct ox_seq *q)
 static ox_step unsubscribe_stopped(struct ox_seq *q)
 {
     struct ox_unsubscribe *o = unsubscribe_of(q);
+    if (!o->sub->cursor)
+        return OX_FINISH(q, OX_OK);
     ox_seq_bind(q, &o->step, "cursor.remove");
     ox_cursor_remove(o->sub->cursor, &o->step);
     return OX_WAIT(q, unsubscribe_removed);

@@ -44,7 +44,7 @@ static json_t *setup_tenant(const struct ox_broker_config *c)
     return json_pack("{s:[], s:[s]}", "adminRoles", "allowedClusters", c->cluster);
 }
 
-static json_t *setup_bundles(uint32_t count)
+json_t *setup_bundles(uint32_t count)
 {
     json_t *boundaries = json_array();
     for (uint32_t i = 0; i <= count; i++) {
@@ -56,7 +56,7 @@ static json_t *setup_bundles(uint32_t count)
     return json_pack("{s:o, s:i}", "boundaries", boundaries, "numBundles", (int)count);
 }
 
-static json_t *setup_policies(const struct ox_broker_config *c, uint32_t bundles)
+json_t *setup_policies(const struct ox_broker_config *c, uint32_t bundles)
 {
     json_t *p = json_pack("{s:{s:{}, s:{}, s:{}}, s:[s], s:[], s:o, s:{}, s:{}, s:{}, s:{}, s:{}, s:{}, s:{}, s:{}}",
                           "auth_policies", "namespace_auth", "destination_auth", "subscription_auth_roles",
@@ -64,10 +64,10 @@ static json_t *setup_policies(const struct ox_broker_config *c, uint32_t bundles
                           "backlog_quota_map", "clusterDispatchRate", "topicDispatchRate", "subscriptionDispatchRate",
                           "replicatorDispatchRate", "clusterSubscribeRate", "publishMaxMessageRate",
                           "latency_stats_sample_rate");
-    json_t *rest = json_pack("{s:b, s:b, s:s, s:i, s:i, s:s, s:b, s:[], s:{}, s:b}", "deleted", 0,
+    json_t *rest = json_pack("{s:b, s:b, s:s, s:i, s:i, s:s, s:b, s:b, s:[], s:{}, s:b}", "deleted", 0,
                              "encryption_required", 0, "subscription_auth_mode", "None", "offload_threshold", -1,
                              "offload_threshold_in_seconds", -1, "schema_compatibility_strategy", "UNDEFINED",
-                             "schema_validation_enforced", 0, "subscription_types_enabled", "properties", "migrated", 0);
+                             "is_allow_auto_update_schema", 1, "schema_validation_enforced", 0, "subscription_types_enabled", "properties", "migrated", 0);
     OX_ASSERT(p && rest && json_object_update(p, rest) == 0);
     json_decref(rest);
     return p;

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "broker/policing.h"
 #include "broker/setup.h"
 #include "broker/topic_int.h"
 
@@ -20,15 +21,33 @@ void ox_broker_config_init(struct ox_broker_config *c)
         .auto_topic_creation = true,
         .default_partitions = 1,
         .auto_subscription_creation = true,
+        .persistent_topics = true,
+        .non_persistent_topics = true,
+        .patterns_here = true,
+        .pattern_bytes_max = 50,
         .batch_index_acks = true,
         .topic_inflight_bytes = OX_TOPIC_INFLIGHT_BYTES,
         .total_inflight_bytes = OX_TOTAL_INFLIGHT_BYTES,
         .resend_ns = 300 * OX_SEC,
         .stats_interval_ns = 60 * OX_SEC,
         .dispatch_entries_max = 100,
+        .failover_delay_ns = OX_SEC,
         .dispatch_bytes_max = 1024 * 1024,
+        .key_points = 100,
+        .delays_strict = true,
         .probe_ns = 5 * OX_SEC,
+        .dedup_names_max = 10000,
+        .dedup_entries = 1000,
+        .dedup_idle_ns = 360 * 60 * OX_SEC,
+        .topic_policies = true,
+        .ttl_check_ns = 300 * OX_SEC,
+        .expiry_check_ns = 300 * OX_SEC,
+        .quota_check_ns = 60 * OX_SEC,
+        .inactive_check_ns = 60 * OX_SEC,
+        .compaction_check_ns = 60 * OX_SEC,
+        .compaction_keys_bytes = 128u * 1024 * 1024,
     };
+    ox_policies_init(&c->policies);
 }
 
 const char *ox_shard_state_name(enum ox_shard_state state)
@@ -75,6 +94,7 @@ static const struct shard_metric shard_metrics[] = {
     METRIC(out_bytes, OX_METRIC_COUNTER, "pulsar_broker_out_bytes_total", "Bytes of messages delivered."),
     METRIC(publish_errors, OX_METRIC_COUNTER, "oxbow_broker_publish_errors_total", "Messages that could not be stored."),
     METRIC(resends, OX_METRIC_COUNTER, "oxbow_broker_resends_total", "Messages sent again that were stored already."),
+    METRIC(duplicates, OX_METRIC_COUNTER, "oxbow_broker_duplicates_total", "Messages that deduplication did not store."),
     METRIC(topic_loads, OX_METRIC_COUNTER, "pulsar_topic_load_total", "Topics loaded."),
     METRIC(topic_load_failures, OX_METRIC_COUNTER, "pulsar_topic_load_failed_total", "Topics that could not be loaded."),
 };
@@ -101,6 +121,9 @@ void ox_shard_init(struct ox_shard *sh)
     ox_list_init(&sh->blocked);
     ox_list_init(&sh->free_publishes);
     ox_timer_init(&sh->tick, sh->loop, shard_tick);
+    sh->policing = policing_new(sh);
+    sh->compactions = compactions_new(sh);
+    publish_limits_init(sh);
     for (size_t i = 0; i < OX_COUNT(shard_metrics); i++) {
         const struct shard_metric *m = &shard_metrics[i];
         ox_metric_init(shard_metric(sh, m), sh->metrics, m->kind, m->name, m->help, NULL);
@@ -173,6 +196,10 @@ static void start_done(struct ox_seq *s, enum ox_err err)
     sh->tick_ns = ox_now_ns(sh->loop);
     if (!err)
         ox_timer_start(&sh->tick, sh->config.stats_interval_ns);
+    if (!err)
+        policing_start(sh->policing);
+    if (!err)
+        compactions_start(sh->compactions);
     ox_op_finish(sh->user_op, err);
 }
 
@@ -189,6 +216,19 @@ void ox_shard_start(struct ox_shard *sh, struct ox_op *op)
 
 static ox_step stop_topic(struct ox_seq *s);
 
+static bool shard_is_busy(const struct ox_shard *sh)
+{
+    return ox_map_count(&sh->scopes) > 0 || policing_is_busy(sh->policing);
+}
+
+void shard_quieter(struct ox_shard *sh)
+{
+    if (!sh->stop_waits || shard_is_busy(sh))
+        return;
+    sh->stop_waits = false;
+    ox_seq_resume(&sh->seq, OX_OK);
+}
+
 static ox_step stop_topic_closed(struct ox_seq *s)
 {
     struct ox_shard *sh = CONTAINER_OF(s, struct ox_shard, seq);
@@ -202,6 +242,9 @@ static ox_step stop_topic(struct ox_seq *s)
 {
     struct ox_shard *sh = CONTAINER_OF(s, struct ox_shard, seq);
     struct ox_map_node *n = ox_map_first(&sh->topics);
+    sh->stop_waits = !n && shard_is_busy(sh);
+    if (sh->stop_waits)
+        return OX_WAIT(s, stop_topic);
     if (!n)
         return OX_FINISH(s, OX_OK);
     ox_seq_bind(s, &sh->step, "topic.close");
@@ -230,6 +273,8 @@ void ox_shard_stop(struct ox_shard *sh, struct ox_op *op)
     ox_op_begin(op);
     shard_set_state(sh, OX_SHARD_STOPPING);
     ox_timer_stop(&sh->tick);
+    policing_stop(sh->policing);
+    compactions_stop(sh->compactions);
     sh->user_op = op;
     sh->stop_err = OX_OK;
     ox_seq_start(&sh->seq, sh->loop, "shard.stop", stop_begin, stop_done);
@@ -238,8 +283,11 @@ void ox_shard_stop(struct ox_shard *sh, struct ox_op *op)
 void ox_shard_fini(struct ox_shard *sh)
 {
     OX_ASSERT(sh->state == OX_SHARD_NEW || sh->state == OX_SHARD_STOPPED);
-    OX_ASSERT(ox_map_count(&sh->topics) == 0);
+    OX_ASSERT(ox_map_count(&sh->topics) == 0 && ox_map_count(&sh->scopes) == 0);
+    policing_free(sh->policing);
+    compactions_free(sh->compactions);
     publish_pool_free(sh);
+    ox_timer_stop(&sh->unblock);
     ox_timer_stop(&sh->tick);
     for (size_t i = 0; i < OX_COUNT(shard_metrics); i++)
         ox_metric_fini(shard_metric(sh, &shard_metrics[i]));

@@ -6,6 +6,8 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/metrics.h"
+#include "base/token_bucket.h"
+#include "broker/policies.h"
 #include "io/loop.h"
 #include "io/seq.h"
 #include "ledger/router.h"
@@ -23,6 +25,10 @@ struct ox_broker_config {
     bool auto_topic_partitioned;     // allowAutoTopicCreationType non-partitioned
     uint32_t default_partitions;     // defaultNumPartitions 1
     bool auto_subscription_creation; // allowAutoSubscriptionCreation true
+    bool persistent_topics;          // enablePersistentTopics true
+    bool non_persistent_topics;      // enableNonPersistentTopics true
+    bool patterns_here;              // enableBrokerSideSubscriptionPatternEvaluation true
+    uint32_t pattern_bytes_max;      // subscriptionPatternMaxLength 50
     bool batch_index_acks;           // acknowledgmentAtBatchIndexLevelEnabled true
     uint64_t topic_inflight_bytes;   // OX_TOPIC_INFLIGHT_BYTES: beyond it a producer's connection is not read
     uint64_t total_inflight_bytes;   // OX_TOTAL_INFLIGHT_BYTES
@@ -30,7 +36,25 @@ struct ox_broker_config {
     uint64_t stats_interval_ns;    // statsUpdateFrequencyInSecs 60
     uint32_t dispatch_entries_max; // dispatcherMaxReadBatchSize 100
     uint32_t dispatch_bytes_max;   // dispatcherMaxReadSizeBytes, 1 MiB here
+    uint64_t failover_delay_ns;    // activeConsumerFailoverDelayTimeMillis 1000: a new active consumer of a Failover subscription waits so long for its first message
+    uint32_t key_points;           // subscriptionKeySharedConsistentHashingReplicaPoints 100
+    bool delays_strict;            // isDelayedDeliveryDeliverAtTimeStrict: true here
     uint64_t probe_ns;             // connectionLivenessCheckTimeoutMillis 5000
+    double publish_messages_per_s; // brokerPublisherThrottlingMaxMessageRate 0: all topics together; 0: without limit
+    double publish_bytes_per_s;    // brokerPublisherThrottlingMaxByteRate 0
+    uint32_t dedup_names_max;      // brokerDeduplicationMaxNumberOfProducers 10000: of a topic
+    uint32_t dedup_entries;        // brokerDeduplicationEntriesInterval 1000: messages between two snapshots
+    uint64_t dedup_idle_ns;        // brokerDeduplicationProducerInactivityTimeoutMinutes 360
+    struct ox_policies policies; // what applies where neither topic nor namespace says otherwise; retention is the log settings', auto_subscription the member above
+    bool topic_policies;         // topicLevelPoliciesEnabled and systemTopicEnabled true
+    uint64_t ttl_check_ns;       // messageExpiryCheckIntervalInMinutes 5
+    uint64_t expiry_check_ns;    // subscriptionExpiryCheckIntervalInMinutes 5
+    uint64_t quota_check_ns;     // backlogQuotaCheckIntervalInSeconds 60; 0: backlogQuotaCheckEnabled is off
+    uint64_t inactive_check_ns;  // brokerDeleteInactiveTopicsFrequencySeconds 60; 0: brokerDeleteInactiveTopicsEnabled is off, for all namespaces
+    uint64_t compaction_check_ns;    // brokerServiceCompactionMonitorIntervalInSeconds 60
+    uint64_t compaction_keys_bytes;  // compactionKeyMemoryMB 128 MiB: keys that a run notes
+    bool compaction_retain_null_key; // topicCompactionRetainNullKey false: messages without a key stay
+    bool inactive_partitions;    // brokerDeleteInactivePartitionedTopicMetadataEnabled false: with its last partition a partitioned topic's count goes too
 };
 // Fills in the defaults.
 void ox_broker_config_init(struct ox_broker_config *c);
@@ -47,6 +71,8 @@ enum ox_shard_state {
 #undef OX_X
 };
 
+struct ox_policing;
+struct compactions;
 struct shard_setup;
 
 // A broker's loop. Zero it, set the public members, then ox_shard_init.
@@ -62,13 +88,17 @@ struct ox_shard {
     enum ox_shard_state state; // read-only
     struct ox_map topics;      // read-only: loaded (and loading) topics by full name: struct ox_topic.by_name
     uint64_t inflight_bytes;   // read-only: appends in flight, all topics
+    uint64_t held_bytes;       // read-only: entries that were read for consumers which take no more just now
     uint64_t producer_epoch;   // read-only: I of generated names <cluster>-<I>-<n>
     struct ox_metric topics_count, subscriptions_count, producers_count, consumers_count;     // read-only
-    struct ox_metric in_messages, in_bytes, out_messages, out_bytes, publish_errors, resends; // read-only
+    struct ox_metric in_messages, in_bytes, out_messages, out_bytes, publish_errors, resends, duplicates; // read-only
     struct ox_metric topic_loads, topic_load_failures;                                        // read-only
 
     uint64_t producer_seq;         // private: n of generated names
-    struct ox_list blocked;        // private: producers that wait for memory
+    struct ox_list blocked;        // private: producers that wait for memory, or because of a rate
+    struct ox_timer unblock;       // private: looks at those
+    bool publish_limited;          // private: the next two have a rate
+    struct ox_token_bucket publish_messages, publish_bytes; // private
     struct ox_list free_publishes; // private: recycled publish operations
     uint64_t resend_bytes;         // private: memory of all tables of re-sends
     struct ox_seq seq;             // private: start or stop
@@ -78,7 +108,12 @@ struct ox_shard {
     struct ox_timer tick;          // private: statistics
     uint64_t tick_ns;              // private: when rates were last computed
     struct shard_setup *setup;     // private: nodes to be made, while STARTING
+    struct ox_policing *policing;  // private: rounds over the topics
+    struct compactions *compactions; // private: runs of compaction, one after another
+    struct ox_map scopes;          // private: of struct policy_scope, by_ns
+    struct ox_map boards;          // private: lists of topics that are watched, by namespace (topic_watch.c)
     enum ox_err stop_err;          // private: the first error of a topic's close
+    bool stop_waits;               // private: all topics are closed; operations that use scopes, or those of rounds, have not ended
 };
 
 // Prepares a shard: registers metrics, makes maps.

@@ -1,5 +1,5 @@
 // stats.c - figures of topics and subscriptions, and the end of a statistics interval.
-#include "broker/producer.h"
+#include "broker/nonpersistent.h"
 #include "broker/resend.h"
 #include "broker/subscription_int.h"
 #include "broker/topic_int.h"
@@ -15,7 +15,10 @@ void ox_subscription_stats(const struct ox_subscription *s, struct ox_subscripti
     ret->mark_delete = c->mark_delete;
     ret->read = c->read;
     uint64_t behind = ox_ml_count(s->topic->ml, c->mark_delete, ox_ml_prev(s->topic->ml, c->read));
-    ret->unacked = s->consumers.count && behind > c->acked_behind ? behind - c->acked_behind : 0;
+    if (s->type == OX_SUB_SHARED || s->type == OX_SUB_KEY_SHARED)
+        ret->unacked = s->unacked;
+    else
+        ret->unacked = s->consumers.count && behind > c->acked_behind ? behind - c->acked_behind : 0;
 }
 
 void ox_topic_stats(const struct ox_topic *t, struct ox_topic_stats *ret)
@@ -24,10 +27,8 @@ void ox_topic_stats(const struct ox_topic *t, struct ox_topic_stats *ret)
                                    .subscriptions = ox_map_count(&t->subscriptions),
                                    .inflight_bytes = t->inflight_bytes,
                                    .mean_message_bytes = ox_rate_mean_bytes(&t->in)};
-    if (!t->ml)
-        return;
-    ret->storage_bytes = t->ml->total_bytes;
-    ret->entries = t->ml->total_entries;
+    ret->storage_bytes = t->ml ? t->ml->total_bytes : 0;
+    ret->entries = t->ml ? t->ml->total_entries : 0;
     OX_MAP_EACH(&t->subscriptions, n) {
         struct ox_subscription_stats one;
         ox_subscription_stats(SUBSCRIPTION_OF(n), &one);
@@ -40,6 +41,7 @@ void ox_topic_stats(const struct ox_topic *t, struct ox_topic_stats *ret)
 static void subscription_tick(struct ox_subscription *s, double seconds)
 {
     ox_rate_tick(&s->out, seconds);
+    nonpersistent_tick(s, seconds);
     OX_LIST_EACH(&s->consumers, l)
         ox_rate_tick(&CONTAINER_OF(l, struct ox_consumer, link)->out, seconds);
 }

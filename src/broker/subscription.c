@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "broker/limits.h"
 
 const char *ox_sub_state_name(enum ox_sub_state state)
 {
@@ -87,6 +88,7 @@ void subscription_free(struct ox_subscription *s)
     ox_timer_stop(&s->linger);
     if (s->dispatcher)
         s->dispatcher->body->free(s->dispatcher);
+    subscription_limits_free(s);
     ox_free(s->name);
     s->magic = 0;
     ox_free(s);
@@ -114,6 +116,18 @@ void subscription_close_consumers(struct ox_subscription *s, enum ox_err why, co
     }
 }
 
+void subscription_tell_end(struct ox_subscription *s)
+{
+    if (!s->cursor || s->state != OX_SUBSCRIPTION_OPEN || ox_cursor_backlog(s->cursor))
+        return;
+    OX_LIST_EACH(&s->consumers, l) {
+        struct ox_consumer *c = CONTAINER_OF(l, struct ox_consumer, link);
+        if (!c->told_end)
+            c->events->end_of_topic(c);
+        c->told_end = true;
+    }
+}
+
 // ---- a reader's subscription goes with its consumer
 
 static ox_step abandon_closed(struct ox_seq *q)
@@ -124,6 +138,8 @@ static ox_step abandon_closed(struct ox_seq *q)
 static ox_step abandon_stopped(struct ox_seq *q)
 {
     struct ox_subscription *s = CONTAINER_OF(q, struct ox_subscription, seq);
+    if (!s->cursor)
+        return OX_FINISH(q, OX_OK);
     ox_seq_bind(q, &s->step, "cursor.close");
     ox_cursor_close(s->cursor, &s->step);
     return OX_WAIT(q, abandon_closed);

@@ -5,11 +5,11 @@
 #include "broker/consumer.h"
 #include "broker/dispatcher.h"
 
-#define OX_SUB_STATES(X)                                                  \
-    X(OPENING)  /* its cursor is being opened; users wait */              \
-    X(OPEN)     /* serves */                                              \
-    X(SEEKING)  /* the cursor is being moved; consumers wait to attach */ \
-    X(REMOVING) /* the cursor is being removed or closed */               \
+#define OX_SUB_STATES(X)                                                                              \
+    X(OPENING)  /* its cursor is being opened; users wait */                                          \
+    X(OPEN)     /* serves */                                                                          \
+    X(SEEKING)  /* the cursor is being moved, or the dispatcher replaced; consumers wait to attach */ \
+    X(REMOVING) /* the cursor is being removed or closed */                                           \
     X(GONE)
 enum ox_sub_state {
 #define OX_X(name) OX_SUBSCRIPTION_##name,
@@ -28,11 +28,14 @@ struct ox_subscription {
     struct ox_cursor *cursor; // NULL while OPENING
     struct ox_list consumers; // of struct ox_consumer, link
     struct ox_dispatcher *dispatcher;
-    struct ox_rate out;     // of all consumers, past ones too
-    uint32_t unacked;       // messages delivered and not acknowledged (Shared and Key_Shared)
-    uint64_t delayed;       // messages that are not due yet
-    uint64_t expired;       // messages that went by TTL
+    struct ox_rate out;             // of all consumers, past ones too
+    uint32_t unacked;               // messages delivered and not acknowledged (Shared and Key_Shared)
+    struct dispatch_limits *limits; // private: of its own deliveries; NULL: none
+    bool held_back;                 // too many unacknowledged messages: nobody gets more now
+    uint64_t delayed;               // messages that are not due yet
+    uint64_t expired;               // messages that went by TTL
     uint64_t last_consumed_ms, last_acked_ms, last_flow_ms;
+    uint64_t seen_ms;           // private: when a round last found consumers attached (inactive.c)
     struct ox_map_node by_name; // private: in topic->subscriptions
     struct ox_list waiters;     // private: ox_subscribe waiting for OPEN
     struct ox_seq seq;          // private: removing a non-durable one
@@ -46,11 +49,13 @@ struct ox_subscription *ox_subscription_find(struct ox_topic *t, const char *nam
 // The figures of a subscription.
 struct ox_subscription_stats {
     uint64_t backlog_entries, backlog_bytes; // not acknowledged
-    uint64_t unacked;                        // entries delivered and not acknowledged
+    uint64_t unacked; // messages (Shared, Key_Shared), else entries, delivered and not acknowledged
     size_t consumers;
     struct ox_pos mark_delete, read;
 };
 void ox_subscription_stats(const struct ox_subscription *s, struct ox_subscription_stats *ret);
+// What could not be delivered, of a non-persistent topic's subscription that has had a consumer; else NULL.
+const struct ox_rate *ox_subscription_dropped(const struct ox_subscription *s);
 // "Exclusive", "Shared", "Failover", "Key_Shared".
 const char *ox_sub_type_name(enum ox_sub_type type);
 // The state's name.

@@ -26,6 +26,13 @@ void subscription_free(struct ox_subscription *s);
 void subscription_abandon(struct ox_subscription *s);
 // After a seek its consumers were closed and come back at once, to the place that was sought: a non-durable subscription is abandoned only if they don't.
 void subscription_linger(struct ox_subscription *s);
+// Tells consumers once that a terminated topic has nothing more for them: when all of it is acknowledged.
+void subscription_tell_end(struct ox_subscription *s);
+static inline void subscription_look_at_end(struct ox_subscription *s)
+{
+    if (s->topic->ml && s->topic->ml->terminated)
+        subscription_tell_end(s);
+}
 
 // Publish time of an entry in ms; 0 if it cannot be told.
 uint64_t entry_publish_time(const struct ox_entry *entry);

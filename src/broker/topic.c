@@ -1,6 +1,7 @@
 // topic.c - the table of topics: finding, holding, states, pins.
 #include "base/assert.h"
 #include "base/mem.h"
+#include "broker/limits.h"
 #include "broker/resend.h"
 #include "broker/topic_int.h"
 
@@ -45,6 +46,9 @@ static struct ox_topic *topic_new(struct ox_shard *sh, const struct ox_topic_nam
     ox_list_init(&t->producers);
     ox_list_init(&t->waiters);
     ox_list_init(&t->drain_waiters);
+    ox_list_init(&t->joining);
+    ox_list_init(&t->queued);
+    t->epoch = -1;
     ox_map_put_str(&sh->topics, &t->by_name, t->name.full);
     return t;
 }
@@ -61,6 +65,8 @@ void ox_topic_put(struct ox_topic *t)
     if (--t->holds)
         return;
     OX_ASSERT(t->state == OX_TOPIC_GONE && ox_list_empty(&t->producers) && ox_map_count(&t->subscriptions) == 0);
+    producers_gone(t);
+    topic_limits_free(t);
     ox_topic_name_fini(&t->name);
     t->magic = 0;
     ox_free(t);
@@ -99,6 +105,7 @@ static void topic_get_start(struct ox_topic_get *g)
         struct topic_impl *impl = t->impl;
         impl->create |= g->create;
         impl->explicit_create |= g->explicit_create;
+        impl->marked |= g->marked;
     }
 }
 
@@ -109,17 +116,14 @@ void ox_topic_get(struct ox_shard *sh, struct ox_topic_get *g, const struct ox_t
     g->topic = NULL;
     g->why = NULL;
     ox_topic_name_copy(&g->name, name);
-    if (name->domain == OX_DOMAIN_NON_PERSISTENT)
-        topic_get_finish(g, NULL, OX_E_UNSUPPORTED, "non-persistent topics are not supported: use a persistent:// name");
-    else
-        topic_get_start(g);
+    topic_get_start(g);
 }
 
 static void waiter_serve(struct ox_topic_get *g, struct ox_topic *t, enum ox_err err)
 {
     const struct topic_impl *impl = t->impl;
-    bool more = (g->create && !impl->tried_create) || (g->explicit_create && !impl->tried_explicit);
-    if (err == OX_OK || (err == OX_E_TOPIC_NOT_FOUND && more))
+    bool more = (g->create && !impl->tried_create) || (g->explicit_create && !impl->tried_explicit) || (g->marked && !impl->tried_marked);
+    if (err == OX_OK || ((err == OX_E_TOPIC_NOT_FOUND || err == OX_E_NAMESPACE_NOT_FOUND) && more))
         topic_get_start(g);
     else
         topic_get_finish(g, NULL, err, impl->why);
@@ -131,6 +135,7 @@ void topic_gone(struct ox_topic *t, enum ox_err err)
     ox_list_init(&waiters);
     ox_list_splice(&waiters, &t->waiters);
     ox_map_remove(&t->shard->topics, &t->by_name);
+    scope_leave(t);
     ox_resend_drop(t);
     struct topic_impl *impl = t->impl;
     topic_set_state(t, OX_TOPIC_GONE, ox_err_name(err));

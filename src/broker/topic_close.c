@@ -1,10 +1,14 @@
 // topic_close.c - closing and deleting a topic: tell consumers, drain appends, tell producers, stop dispatch, close the log.
 #include "base/mem.h"
+#include "broker/policing.h"
 #include "broker/subscription_int.h"
+#include "broker/topic_events.h"
 #include "broker/topic_int.h"
+#include "broker/topic_policies.h"
 
 static ox_step close_drain(struct ox_seq *s);
 static ox_step close_dispatch(struct ox_seq *s);
+static ox_step close_policies(struct ox_seq *s);
 static ox_step close_log(struct ox_seq *s);
 
 static struct topic_impl *close_of(struct ox_seq *s)
@@ -47,10 +51,32 @@ static ox_step close_dispatch(struct ox_seq *s)
     struct topic_impl *impl = close_of(s);
     struct ox_map_node *n = ox_map_first(&impl->topic->subscriptions);
     if (!n)
-        return OX_GOTO(s, close_log);
+        return OX_GOTO(s, close_policies);
     ox_seq_bind(s, &impl->op, "dispatcher.stop");
     subscription_stop(SUBSCRIPTION_OF(n), &impl->op);
     return OX_WAIT(s, close_dispatch_stopped);
+}
+
+static ox_step close_policies_removed(struct ox_seq *s)
+{
+    struct topic_impl *impl = close_of(s);
+    if (s->err)
+        ox_warn(impl->topic->shard->log, "topic.policies.kept", "topic=%s error=%s", impl->topic->name.full, ox_err_name(s->err));
+    ox_free(impl->forget);
+    return OX_GOTO(s, close_log);
+}
+
+// A topic that is made anew later begins without policies of its own; those of a partition are its partitioned topic's.
+static ox_step close_policies(struct ox_seq *s)
+{
+    struct topic_impl *impl = close_of(s);
+    struct ox_topic *t = impl->topic;
+    if (t->state != OX_TOPIC_DELETING || !t->own_policies || t->name.partition >= 0)
+        return OX_GOTO(s, close_log);
+    impl->forget = ox_malloc(sizeof *impl->forget);
+    ox_seq_bind(s, &impl->forget->op, "topic.policies.remove");
+    ox_topic_policies_update(t->shard, impl->forget, &t->name);
+    return OX_WAIT(s, close_policies_removed);
 }
 
 static ox_step close_log_closed(struct ox_seq *s)
@@ -62,7 +88,11 @@ static ox_step close_log(struct ox_seq *s)
 {
     struct topic_impl *impl = close_of(s);
     struct ox_mledger *ml = impl->topic->ml;
+    if (!ml)
+        return OX_FINISH(s, OX_OK);
     ox_resend_drop(impl->topic);
+    producers_save(impl->topic);
+    compaction_unload(impl->topic);
     impl->topic->ml = NULL;
     bool delete = impl->topic->state == OX_TOPIC_DELETING;
     ox_seq_bind(s, &impl->op, delete ? "mledger.delete" : "mledger.close");
@@ -97,6 +127,8 @@ static void close_begin(struct ox_topic *t, enum ox_err why, enum ox_topic_state
     }
     impl->close_why = why;
     topic_set_state(t, state, ox_err_name(why));
+    policing_closing(t);
+    topic_events_closing(t);
     ox_seq_start(&impl->seq, t->shard->loop, "topic.close", close_start, close_done);
 }
 
@@ -148,7 +180,7 @@ void ox_topic_unload(struct ox_shard *sh, struct ox_op *op, const char *full_nam
 
 // ---- deleting
 
-static bool topic_is_used(const struct ox_topic *t)
+bool ox_topic_is_used(const struct ox_topic *t)
 {
     struct ox_topic_stats stats;
     ox_topic_stats(t, &stats);
@@ -171,7 +203,7 @@ static void delete_got(struct ox_op *op)
     }
     if (t->state != OX_TOPIC_OPEN)
         ox_op_finish(&d->op, OX_E_TOPIC_FENCED);
-    else if (!d->force && topic_is_used(t))
+    else if (!d->force && ox_topic_is_used(t))
         ox_op_finish(&d->op, OX_E_BUSY);
     else {
         ox_op_init(&d->close, t->shard->loop, delete_done, "topic.delete");
@@ -185,5 +217,6 @@ void ox_topic_delete(struct ox_shard *sh, struct ox_topic_delete *d, const struc
     ox_op_begin(&d->op);
     ox_op_init(&d->get.op, sh->loop, delete_got, "topic.get");
     d->get.create = d->get.explicit_create = false;
+    d->get.marked = d->marked;
     ox_topic_get(sh, &d->get, name);
 }

@@ -3,8 +3,12 @@
 #define BROKER_TOPIC_INT_H
 
 #include "broker/namespaces.h"
+#include "broker/policy_scope.h"
 #include "broker/resend.h"
 #include "broker/topic.h"
+#include "broker/topic_room.h"
+
+struct ox_topic_policies_update;
 
 #define TOPIC_MAGIC OX_MAGIC('T', 'o', 'p', 'c')
 
@@ -14,19 +18,25 @@ struct topic_impl {
     struct ox_seq seq;
     struct ox_op op;
     struct ox_namespace_get ns;
+    struct scope_get scope;
+    struct ox_topic_room room;
+    uint32_t partitions;
     struct ox_meta_get get;
     struct ox_ml_open open;
     struct ox_resend_scan scan;
-    bool create, explicit_create;      // what its users asked for
-    bool tried_create, tried_explicit; // what the load was done with
+    bool create, explicit_create, marked;            // what its users asked for
+    bool tried_create, tried_explicit, tried_marked; // what the load was done with
     const char *why;                   // of a load that failed
     struct ox_list closers;            // operations that wait for the close
     bool close_wanted;                 // close as soon as it is loaded
     bool waiting;                      // the closing sequence waits for appends and pins
     enum ox_err close_why;             // what clients are told
     enum ox_err close_err;
+    struct ox_topic_policies_update *forget; // removes the policies of a topic that is deleted
 };
 
+// Durable cursors that are not subscriptions: deduplication, compaction, replication (the name, encoded or not).
+bool cursor_is_internal(const char *name);
 // Changes the state; the edge is asserted.
 void topic_set_state(struct ox_topic *t, enum ox_topic_state to, const char *why);
 // Begins to load a topic that has been put into the map.
@@ -46,13 +56,38 @@ void topic_unpin(struct ox_topic *t);
 void topic_quieter(struct ox_topic *t);
 // Answers a user.
 void topic_get_finish(struct ox_topic_get *g, struct ox_topic *t, enum ox_err err, const char *why);
+// The log is open: which compacted ledger is in use; what a crash left of others goes.
+void compaction_load(struct ox_topic *t);
+// The log is about to close; nobody reads any more.
+void compaction_unload(struct ox_topic *t);
+// Of a shard: runs of compaction and the timer that looks at thresholds.
+struct compactions *compactions_new(struct ox_shard *sh);
+void compactions_start(struct compactions *all);
+void compactions_stop(struct compactions *all);
+void compactions_free(struct compactions *all);
+// Something that the end of the shard waits for may be over.
+void shard_quieter(struct ox_shard *sh);
 // Ends a statistics interval.
 void topic_tick(struct ox_topic *t, double seconds);
+// Rates of the broker's settings (publish_limits.c).
+void publish_limits_init(struct ox_shard *sh);
 // Frees recycled publish operations.
 void publish_pool_free(struct ox_shard *sh);
 // Serves producers that wait for appends of the topic to end (producer.c).
 void producers_drained(struct ox_topic *t);
 // Tells all producers that the topic goes, and frees them.
 void producers_close(struct ox_topic *t, enum ox_err why);
+// Likewise where the topic stays: they may come back and send again (terminated, quota exceeded, fenced by another one).
+void producers_disconnect(struct ox_topic *t, enum ox_err why);
+// t->quota_exceeded has been set: while it is, nobody stays connected and producer opens are refused.
+void producers_quota(struct ox_topic *t);
+// t->policies has changed: rates, sizes, deduplication.
+void producers_policies(struct ox_topic *t);
+// The log is open: reads the topic's epoch; with deduplication on, learns who sent what. op errors: deduplication could not begin; it is tried again, and producers are put off until then.
+void producers_load(struct ox_topic *t, struct ox_op *op);
+// The log is about to close: what deduplication knows is put into its cursor.
+void producers_save(struct ox_topic *t);
+// The topic is freed: so is what was kept for its producers.
+void producers_gone(struct ox_topic *t);
 
 #endif
