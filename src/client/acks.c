@@ -33,6 +33,19 @@ static void batch_ack_drop(struct batch_acks *b, struct batch_ack *ack)
     ox_free(ack);
 }
 
+void ox_client_acks_seed(struct batch_acks *b, const struct ox_message_id *id, const uint64_t *words, size_t count)
+{
+    int64_t key[2] = {id->ledger, id->entry};
+    struct ox_map_node *node = ox_map_find(&b->map, key, sizeof key);
+    if (node)
+        batch_ack_drop(b, CONTAINER_OF(node, struct batch_ack, node));
+    struct batch_ack *ack = ox_malloc(sizeof *ack + count * sizeof ack->outstanding[0]);
+    memcpy(ack->key, key, sizeof key);
+    ack->words = count;
+    memcpy(ack->outstanding, words, count * sizeof *words);
+    ox_map_put(&b->map, &ack->node, ack->key, sizeof ack->key);
+}
+
 bool ox_client_acks_note(struct batch_acks *b, const struct ox_message_id *id, bool cumulative,
                          const uint64_t **ret_words, size_t *ret_count)
 {

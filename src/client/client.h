@@ -80,9 +80,10 @@ struct ox_client_send {
     const char *key;       // in: or NULL
     const struct ox_kv *properties; // in: or NULL
     uint64_t event_time_ms;         // in: 0: none
-    uint64_t sequence_id;           // result, at once: rises by one for each message
-    struct ox_message_id id;        // result; batch_index -1: not in a batch
-    size_t bytes;                   // private
+    uint64_t deliver_at_ms; // in: not to be delivered before (Shared and Key_Shared subscriptions); 0: at once. Never in a batch
+    uint64_t sequence_id;    // result, at once: rises by one for each message
+    struct ox_message_id id; // result; batch_index -1: not in a batch
+    size_t bytes;            // private
 };
 // Sends a message. Messages of a producer are stored in the order of the calls; after a lost connection those without a receipt are sent again, with the same
 // sequence ids: stored once where the server deduplicates, else possibly twice.
@@ -125,6 +126,8 @@ struct ox_client_consumer_events {
     void (*damaged)(struct ox_client_consumer *c, const struct ox_message_id *id, enum ox_err err);
     // Optional. The topic was terminated and all was received.
     void (*end_of_topic)(struct ox_client_consumer *c);
+    // Optional. Failover: this consumer is (not) the one that gets messages.
+    void (*active)(struct ox_client_consumer *c, bool is_active);
 };
 
 struct ox_client_consumer_config {
@@ -139,6 +142,10 @@ struct ox_client_consumer_config {
     bool read_compacted;
     bool batch_index_ack;    // tell the server of messages acknowledged within a batch; else only of whole ones
     uint32_t receiver_queue; // permits given to the server; 0: 1000
+    int32_t priority;        // lower gets messages first (Shared), or is the active one (Failover)
+    const int32_t *ranges; // Key_Shared: sticky hash ranges, start, end, start, end ...; borrowed for the consumer's life. None: auto split
+    size_t range_count;                             // pairs of them
+    bool out_of_order;                              // Key_Shared: a key need not wait for its former consumer
     const struct ox_client_consumer_events *events; // borrowed for the consumer's life
     void *owner;                                    // for ox_client_consumer_owner
 };
@@ -152,6 +159,8 @@ void ox_client_consumer_open(struct ox_client *client, struct ox_client_consumer
                              const struct ox_client_consumer_config *config);
 // What the configuration's owner was.
 void *ox_client_consumer_owner(const struct ox_client_consumer *c);
+// When the request to subscribe was sent that attached it last (the loop's clock): what it is given was sent later.
+uint64_t ox_client_consumer_since_ns(const struct ox_client_consumer *c);
 // Gives no more permits: at most receiver_queue messages still come.
 void ox_client_consumer_pause(struct ox_client_consumer *c);
 // Goes on.
@@ -160,6 +169,10 @@ void ox_client_consumer_resume(struct ox_client_consumer *c);
 // A message inside a batch reaches the server when all of its batch are acknowledged, or at once with batch_index_ack.
 void ox_client_consumer_ack(struct ox_client_consumer *c, struct ox_client_call *call, const struct ox_message_id *id,
                             bool cumulative);
+// What no honest client says, for tests: an acknowledgement of a whole entry or, with words, with that set as it is; and permits out of nowhere.
+void ox_client_consumer_ack_raw(struct ox_client_consumer *c, const struct ox_message_id *id, bool cumulative,
+                                const uint64_t *words, size_t count);
+void ox_client_consumer_flow_raw(struct ox_client_consumer *c, uint32_t permits);
 // Asks for messages again; count 0: for all that are not acknowledged.
 void ox_client_consumer_redeliver(struct ox_client_consumer *c, const struct ox_message_id *ids, size_t count);
 // Moves the subscription to a message (which comes next), OX_POS_EARLIEST or OX_POS_LATEST as an id; or to the first one published at or after a time.

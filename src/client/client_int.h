@@ -183,9 +183,23 @@ struct batch_acks {
 // Notes one message (cumulative: and those before it in its batch). True: the whole batch is acknowledged now. words: what is outstanding, set bits; borrowed.
 bool ox_client_acks_note(struct batch_acks *b, const struct ox_message_id *id, bool cumulative,
                          const uint64_t **ret_words, size_t *ret_count);
+// A batch was delivered of which only these are outstanding: the others are not waited for.
+void ox_client_acks_seed(struct batch_acks *b, const struct ox_message_id *id, const uint64_t *words, size_t count);
 void ox_client_acks_clear(struct batch_acks *b);
 
 // ---- reading messages (receive.c)
+
+// What a CommandMessage says.
+struct client_delivery {
+    struct ox_message_id id;
+    uint32_t redelivery_count;
+    bool has_epoch;
+    uint64_t epoch;
+    size_t words;
+    uint64_t ack_set[OX_ACK_SET_WORDS_MAX];
+};
+// Reads one; false: malformed.
+bool ox_client_delivery_read(struct ox_buf sub, struct client_delivery *ret);
 
 // Unpacks an entry and calls one() for each of its messages; returns how many there were (permits used), at least 1. outstanding: ack set of the batch, or NULL.
 struct receive_sink {

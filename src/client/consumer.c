@@ -15,6 +15,7 @@ struct ox_client_consumer {
     struct receive_sink sink;
     uint32_t used; // permits of messages received since the last flow
     bool paused;
+    uint64_t since_ns;         // when it last asked to be attached
     uint64_t epoch;            // raised by each redelivery of everything
     bool seeking;              // what comes is from before the seek
     struct ox_message_id last; // the last message delivered; ledger -1: none
@@ -44,6 +45,11 @@ static struct ox_client_consumer *consumer_of(struct attach *a)
 void *ox_client_consumer_owner(const struct ox_client_consumer *c)
 {
     return c->config.owner;
+}
+
+uint64_t ox_client_consumer_since_ns(const struct ox_client_consumer *c)
+{
+    return c->since_ns;
 }
 
 // ---- permits
@@ -114,60 +120,32 @@ static void consumer_damaged(struct receive_sink *sink, const struct ox_message_
         c->config.events->damaged(c, id, err);
 }
 
-// What a CommandMessage says.
-struct consumer_delivery {
-    struct ox_message_id id;
-    uint32_t redelivery_count;
-    bool has_epoch;
-    uint64_t epoch;
-    size_t words;
-    uint64_t ack_set[OX_ACK_SET_WORDS_MAX];
-};
-
-static bool delivery_field(struct consumer_delivery *d, const struct ox_pb_field *f)
-{
-    if (f->number == 2 && f->wire_type == 2)
-        return ox_message_id_decode(f->data, f->len, &d->id) == OX_OK;
-    if (f->wire_type != 0)
-        return true;
-    if (f->number == 3)
-        d->redelivery_count = (uint32_t)f->value;
-    else if (f->number == 4 && d->words < OX_ACK_SET_WORDS_MAX)
-        d->ack_set[d->words++] = f->value;
-    else if (f->number == 5) {
-        d->has_epoch = true;
-        d->epoch = f->value;
-    }
-    return true;
-}
-
-static bool delivery_read(struct ox_buf sub, struct consumer_delivery *d)
-{
-    const uint8_t *at = sub.data, *end = sub.data + sub.len;
-    struct ox_pb_field f;
-    int more;
-    d->id = OX_MESSAGE_ID_NONE;
-    d->words = d->redelivery_count = 0;
-    d->has_epoch = false;
-    while ((more = ox_pb_next(&at, end, &f)) == 1)
-        if (!delivery_field(d, &f))
-            return false;
-    return more == 0;
-}
-
 static void consumer_message(struct ox_client_consumer *c, struct ox_buf sub, struct ox_buf body)
 {
-    struct consumer_delivery d;
-    if (!delivery_read(sub, &d)) {
+    struct client_delivery d;
+    if (!ox_client_delivery_read(sub, &d)) {
         ox_client_conn_break(attach_conn(&c->attach), OX_E_MALFORMED);
         return;
     }
     if (d.has_epoch && d.epoch < c->epoch) { // from before a redelivery of everything
         c->used++;
     } else {
+        if (d.words)
+            ox_client_acks_seed(&c->acks, &d.id, d.ack_set, d.words);
         c->used += ox_client_receive(&c->sink, &d.id, d.redelivery_count, d.ack_set, d.words, body);
     }
     consumer_give_permits(c);
+}
+
+static void consumer_is_active(struct ox_client_consumer *c, struct ox_buf sub)
+{
+    const uint8_t *at = sub.data, *end = sub.data + sub.len;
+    struct ox_pb_field f;
+    bool is_active = false;
+    while (ox_pb_next(&at, end, &f) == 1)
+        if (f.number == 2 && f.wire_type == 0)
+            is_active = f.value != 0;
+    c->config.events->active(c, is_active);
 }
 
 static void consumer_event(struct attach *a, uint32_t type, struct ox_buf sub, struct ox_buf body)
@@ -177,6 +155,8 @@ static void consumer_event(struct attach *a, uint32_t type, struct ox_buf sub, s
         consumer_message(c, sub, body);
     else if (type == OXPB__BASE_COMMAND__TYPE__REACHED_END_OF_TOPIC && c->config.events->end_of_topic)
         c->config.events->end_of_topic(c);
+    else if (type == OXPB__BASE_COMMAND__TYPE__ACTIVE_CONSUMER_CHANGE && c->config.events->active && !c->close)
+        consumer_is_active(c, sub);
 }
 
 // ---- requests
@@ -329,6 +309,17 @@ void ox_client_consumer_ack(struct ox_client_consumer *c, struct ox_client_call 
     }
 }
 
+void ox_client_consumer_ack_raw(struct ox_client_consumer *c, const struct ox_message_id *id, bool cumulative,
+                                const uint64_t *words, size_t count)
+{
+    consumer_write_ack(c, NULL, id, cumulative, words, count);
+}
+
+void ox_client_consumer_flow_raw(struct ox_client_consumer *c, uint32_t permits)
+{
+    consumer_flow(c, permits);
+}
+
 void ox_client_consumer_redeliver(struct ox_client_consumer *c, const struct ox_message_id *ids, size_t count)
 {
     struct conn *conn = attach_conn(&c->attach);
@@ -425,11 +416,37 @@ static void consumer_start_id(const struct ox_client_consumer *c, Oxpb__MessageI
     consumer_id_to_proto(&id, data);
 }
 
+// CommandSubscribe.keySharedMeta; the ranges are to be freed after packing.
+struct consumer_keys {
+    Oxpb__KeySharedMeta meta;
+    Oxpb__IntRange *ranges, **pointers;
+};
+
+static void consumer_keys_fill(const struct ox_client_consumer *c, struct consumer_keys *keys)
+{
+    size_t n = c->config.range_count;
+    oxpb__key_shared_meta__init(&keys->meta);
+    keys->ranges = ox_calloc(n, sizeof *keys->ranges);
+    keys->pointers = ox_calloc(n, sizeof *keys->pointers);
+    for (size_t i = 0; i < n; i++) {
+        oxpb__int_range__init(&keys->ranges[i]);
+        keys->ranges[i].start = c->config.ranges[2 * i];
+        keys->ranges[i].end = c->config.ranges[2 * i + 1];
+        keys->pointers[i] = &keys->ranges[i];
+    }
+    keys->meta.key_shared_mode = n ? OXPB__KEY_SHARED_MODE__STICKY : OXPB__KEY_SHARED_MODE__AUTO_SPLIT;
+    keys->meta.n_hash_ranges = n;
+    keys->meta.hash_ranges = keys->pointers;
+    keys->meta.has_allow_out_of_order_delivery = keys->meta.allow_out_of_order_delivery = c->config.out_of_order;
+}
+
 static struct ox_buf consumer_command(struct attach *a, uint64_t request_id)
 {
     struct ox_client_consumer *c = consumer_of(a);
     Oxpb__MessageIdData start;
+    struct consumer_keys keys;
     Oxpb__CommandSubscribe ask = OXPB__COMMAND_SUBSCRIBE__INIT;
+    c->since_ns = ox_now_ns(a->client->loop);
     ask.topic = a->topic;
     ask.subscription = c->subscription;
     ask.sub_type = c->config.type;
@@ -449,7 +466,15 @@ static struct ox_buf consumer_command(struct attach *a, uint64_t request_id)
         consumer_start_id(c, &start);
         ask.start_message_id = &start;
     }
-    return ox_command_pack_sub(OXPB__BASE_COMMAND__TYPE__SUBSCRIBE, &ask.base);
+    ask.has_priority_level = c->config.priority != 0;
+    ask.priority_level = c->config.priority;
+    consumer_keys_fill(c, &keys);
+    if (ask.sub_type == OXPB__COMMAND_SUBSCRIBE__SUB_TYPE__Key_Shared)
+        ask.key_shared_meta = &keys.meta;
+    struct ox_buf frame = ox_command_pack_sub(OXPB__BASE_COMMAND__TYPE__SUBSCRIBE, &ask.base);
+    ox_free(keys.ranges);
+    ox_free(keys.pointers);
+    return frame;
 }
 
 static void consumer_finish_open(struct ox_client_consumer *c, enum ox_err err)

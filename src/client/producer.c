@@ -231,6 +231,8 @@ static void producer_send_single(struct ox_client_producer *p, struct ox_client_
     metadata.n_properties = pairs.pairs ? op->properties->count : 0;
     metadata.has_event_time = op->event_time_ms != 0;
     metadata.event_time = op->event_time_ms;
+    metadata.has_deliver_at_time = op->deliver_at_ms != 0;
+    metadata.deliver_at_time = (int64_t)op->deliver_at_ms;
     bool built = parcel_build(p, parcel, &metadata, op->payload.data, op->payload.len);
     producer_pairs_fini(&pairs);
     producer_post(p, parcel, built);
@@ -294,10 +296,12 @@ void ox_client_producer_send(struct ox_client_producer *p, struct ox_client_send
     op->bytes = op->payload.len;
     p->pending++;
     p->pending_bytes += op->bytes;
-    if (p->config.batch_messages > 1)
+    if (p->config.batch_messages > 1 && !op->deliver_at_ms) {
         producer_send_batched(p, op);
-    else
-        producer_send_single(p, op);
+        return;
+    }
+    ox_client_producer_flush(p);
+    producer_send_single(p, op);
 }
 
 static void producer_batch_due(struct ox_timer *timer)

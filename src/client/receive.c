@@ -1,10 +1,42 @@
 // receive.c - takes delivered entries apart into messages: checksum, compression, batches.
 #include "base/limits.h"
+#include "base/varint.h"
 #include "client/client_int.h"
 #include "wire/compress.h"
 
 #define RECEIVE_BATCHED_BYTES_MIN \
     6u // a message of a batch: its metadata's length, and in it at least the payload's size
+
+static bool delivery_field(struct client_delivery *d, const struct ox_pb_field *f)
+{
+    if (f->number == 2 && f->wire_type == 2)
+        return ox_message_id_decode(f->data, f->len, &d->id) == OX_OK;
+    if (f->wire_type != 0)
+        return true;
+    if (f->number == 3)
+        d->redelivery_count = (uint32_t)f->value;
+    else if (f->number == 4 && d->words < OX_ACK_SET_WORDS_MAX)
+        d->ack_set[d->words++] = f->value;
+    else if (f->number == 5) {
+        d->has_epoch = true;
+        d->epoch = f->value;
+    }
+    return true;
+}
+
+bool ox_client_delivery_read(struct ox_buf sub, struct client_delivery *d)
+{
+    const uint8_t *at = sub.data, *end = sub.data + sub.len;
+    struct ox_pb_field f;
+    int more;
+    d->id = OX_MESSAGE_ID_NONE;
+    d->words = d->redelivery_count = 0;
+    d->has_epoch = false;
+    while ((more = ox_pb_next(&at, end, &f)) == 1)
+        if (!delivery_field(d, &f))
+            return false;
+    return more == 0;
+}
 
 // An entry with all that its messages share.
 struct receive {

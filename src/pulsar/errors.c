@@ -48,6 +48,7 @@ Oxpb__ServerError server_error(enum ox_err err)
     case OX_E_NOT_EMPTY:
     case OX_E_SESSION_EXPIRED:
     case OX_E_METADATA_FULL:
+    case OX_E_ENCRYPTION_REQUIRED:
     case OX_E_SUBSCRIPTION_BUSY: return OXPB__SERVER_ERROR__MetadataError;
     case OX_E_TOPIC_NOT_FOUND:
     case OX_E_NAMESPACE_NOT_FOUND: return OXPB__SERVER_ERROR__TopicNotFound;

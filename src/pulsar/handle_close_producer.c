@@ -38,7 +38,7 @@ enum ox_err handle_close_producer(struct session *s, const void *command)
         return OX_OK;
     }
     if (sp && !sp->producer)
-        sp->canceled = true;
+        session_cancel_producer(sp);
     session_success(s, c->request_id);
     return OX_OK;
 }

@@ -26,9 +26,10 @@ static void stats_answer(struct session *s, uint64_t request_id, const struct ox
     a.msg_rate_out = c->out.messages_per_s;
     a.msg_throughput_out = c->out.bytes_per_s;
     a.consumer_name = c->name;
+    a.blocked_consumer_on_unacked_msgs = c->held_back;
     a.has_available_permits = a.has_unacked_messages = a.has_blocked_consumer_on_unacked_msgs = a.has_msg_backlog = 1;
     a.available_permits = (uint64_t)c->permits;
-    a.unacked_messages = stats.unacked;
+    a.unacked_messages = c->pending ? c->unacked : stats.unacked;
     a.msg_backlog = stats.backlog_entries;
     a.address = (char *)(uintptr_t)c->peer;
     a.connected_since = since;

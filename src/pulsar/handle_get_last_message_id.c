@@ -43,6 +43,10 @@ enum ox_err handle_get_last_message_id(struct session *s, const void *command)
         session_server_error(s, c->request_id, OXPB__SERVER_ERROR__MetadataError, "Consumer not found");
         return OX_OK;
     }
+    if (!consumer->subscription->cursor) {
+        session_server_error(s, c->request_id, OXPB__SERVER_ERROR__UnknownError, "a non-persistent topic keeps no message: it has no last one");
+        return OX_OK;
+    }
     struct last_id *l = request_new(s, sizeof *l, c->request_id);
     l->mark_delete = consumer->subscription->cursor->mark_delete;
     l->partition = consumer->topic->name.partition;

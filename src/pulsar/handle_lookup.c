@@ -46,7 +46,7 @@ static void lookup_namespace_got(struct ox_op *op)
     struct ox_shard *sh = l->request.session->server->shard;
     const struct ox_namespace_policies *ns = &l->ns.policies;
     bool automatic = ns->auto_topic_creation >= 0 ? ns->auto_topic_creation == 1 : sh->config.auto_topic_creation;
-    if (op->err || automatic || l->request.name.partition >= 0) {
+    if (op->err || automatic) {
         lookup_end(l, op->err);
         return;
     }
@@ -60,6 +60,11 @@ enum ox_err handle_lookup(struct session *s, const void *command)
     struct ox_topic_name name;
     if (ox_topic_name_parse(&name, c->topic) != OX_OK) {
         lookup_answer(s, c->request_id, OX_E_INVALID_TOPIC_NAME, c->topic, NULL);
+        return OX_OK;
+    }
+    if (c->advertised_listener_name && *c->advertised_listener_name) {
+        lookup_answer(s, c->request_id, OX_E_NOT_OWNER, c->advertised_listener_name, "the broker does not have this listener");
+        ox_topic_name_fini(&name);
         return OX_OK;
     }
     struct lookup *l = request_new(s, sizeof *l, c->request_id);

@@ -7,25 +7,50 @@ struct producing {
     struct ox_topic_get get;
     struct ox_producer_open open;
     struct ox_kv metadata;
-    char *name;
+    char *name, *initial_subscription;
 };
 
-static void producing_answer(struct session *s, uint64_t request_id, struct ox_producer *p)
+static Oxpb__CommandProducerSuccess producing_success(uint64_t request_id, char *name)
 {
     Oxpb__CommandProducerSuccess answer = OXPB__COMMAND_PRODUCER_SUCCESS__INIT;
     answer.request_id = request_id;
-    answer.producer_name = p->name;
+    answer.producer_name = name;
     answer.has_last_sequence_id = 1;
     answer.last_sequence_id = -1;
-    answer.has_producer_ready = answer.producer_ready = 1;
+    answer.has_producer_ready = 1;
+    answer.producer_ready = 0; // where it is absent it means true
     answer.has_schema_version = 1;
+    return answer;
+}
+
+static void producing_answer(struct session *s, uint64_t request_id, struct ox_producer *p)
+{
+    Oxpb__CommandProducerSuccess answer = producing_success(request_id, p->name);
+    answer.last_sequence_id = ox_producer_last_sequence(p);
+    answer.producer_ready = 1;
+    answer.has_topic_epoch = p->topic->epoch >= 0;
+    answer.topic_epoch = answer.has_topic_epoch ? (uint64_t)p->topic->epoch : 0;
     session_command(s, OXPB__BASE_COMMAND__TYPE__PRODUCER_SUCCESS, &answer.base);
+}
+
+// It is told that it waits for its turn; the same request is answered again when it has come.
+static void producing_queued(struct ox_producer_open *o)
+{
+    struct producing *p = CONTAINER_OF(o, struct producing, open);
+    if (p->sp->canceled) {
+        ox_producer_open_cancel(o);
+        return;
+    }
+    Oxpb__CommandProducerSuccess answer = producing_success(p->request.id, o->own_name);
+    session_command(p->request.session, OXPB__BASE_COMMAND__TYPE__PRODUCER_SUCCESS, &answer.base);
+    request_set_idle(&p->request);
 }
 
 static void producing_free(struct producing *p)
 {
     ox_kv_fini(&p->metadata);
     ox_free(p->name);
+    ox_free(p->initial_subscription);
     request_free(&p->request);
 }
 
@@ -41,6 +66,7 @@ static void producing_opened(struct ox_op *op)
 {
     struct producing *p = CONTAINER_OF(op, struct producing, open.op);
     struct session_producer *sp = p->sp;
+    sp->opening = NULL;
     if (op->err) {
         producing_failed(p, op->err, p->open.why);
         return;
@@ -63,6 +89,7 @@ static void producing_got(struct ox_op *op)
         return;
     }
     struct ox_topic *t = p->get.topic;
+    p->sp->opening = &p->open;
     ox_op_init(&p->open.op, t->shard->loop, producing_opened, "producer.open");
     ox_producer_open(t, &p->open);
     ox_topic_put(t);
@@ -81,8 +108,14 @@ static void producing_fill(struct producing *p, const Oxpb__CommandProducer *c)
     p->open.id = c->producer_id;
     p->open.connection = s;
     p->open.mode = (enum ox_access_mode)c->producer_access_mode;
+    p->open.encrypted = c->encrypted;
+    p->open.topic_epoch = c->has_topic_epoch && c->topic_epoch <= INT64_MAX ? (int64_t)c->topic_epoch : -1;
+    p->initial_subscription = c->initial_subscription_name ? ox_strdup(c->initial_subscription_name) : NULL;
+    p->open.initial_subscription = p->initial_subscription;
+    p->open.queued = producing_queued;
     p->open.metadata = &p->metadata;
     p->open.peer = s->peer;
+    p->open.client_version = s->client_version;
     p->open.events = &session_producer_events;
     p->open.owner = p->sp;
 }

@@ -3,15 +3,23 @@
 #include "pulsar/handlers.h"
 #include "wire/message_meta.h"
 
-// What is wrong with an entry, or OK with what the broker needs of it.
-static enum ox_err send_check(const struct ox_producer *p, struct ox_buf body, struct ox_send *ret)
+// What is wrong with an entry, or OK with what the broker needs of it. meta: where its metadata is put if that is needed.
+static enum ox_err send_check(const struct ox_producer *p, struct ox_buf body, bool chunk, struct ox_message_meta *meta,
+                              struct ox_send *ret)
 {
     struct ox_message_view view;
     enum ox_err err = ox_message_parse(body, true, &view);
-    if (!err)
+    bool looks = ox_producer_looks(p, chunk);
+    if (!err && looks)
+        err = ox_message_meta_scan(view.metadata.data, view.metadata.len, meta);
+    else if (!err)
         err = ox_message_meta_count(view.metadata.data, view.metadata.len, &ret->messages);
     if (err)
         return err;
+    if (looks) {
+        ret->meta = meta;
+        ret->messages = (uint32_t)meta->num_messages;
+    }
     ret->entry = view.entry;
     ret->plain_len = view.plain.len;
     ret->crc = view.checksum;
@@ -30,8 +38,9 @@ enum ox_err handle_send(struct session *s, struct ox_buf sub, struct ox_buf body
     struct session_producer *sp = session_find_sender(s, c.producer_id);
     if (!sp || !sp->producer)
         return session_unknown_producer(s, c.producer_id);
+    struct ox_message_meta meta;
     struct ox_send send = {.sequence_id = c.sequence_id, .highest_sequence_id = c.has_highest ? c.highest_sequence_id : 0};
-    err = c.has_txn ? OX_E_UNSUPPORTED : send_check(sp->producer, body, &send);
+    err = c.has_txn ? OX_E_UNSUPPORTED : send_check(sp->producer, body, c.is_chunk, &meta, &send);
     if (err) {
         ox_producer_refuse(sp->producer, err, send.sequence_id, send.highest_sequence_id);
         return OX_OK;

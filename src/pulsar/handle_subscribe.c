@@ -8,6 +8,8 @@ struct subscribing {
     struct ox_subscribe open;
     struct ox_kv metadata, properties;
     char *subscription, *name;
+    int32_t *ranges;
+    uint64_t *start_set;
 };
 
 static void subscribing_free(struct subscribing *b)
@@ -16,6 +18,8 @@ static void subscribing_free(struct subscribing *b)
     ox_kv_fini(&b->properties);
     ox_free(b->subscription);
     ox_free(b->name);
+    ox_free(b->ranges);
+    ox_free(b->start_set);
     request_free(&b->request);
 }
 
@@ -80,6 +84,34 @@ static void subscribing_copy(struct subscribing *b, const Oxpb__CommandSubscribe
     b->name = ox_strdup(c->consumer_name ? c->consumer_name : "");
 }
 
+static void subscribing_fill_keys(struct subscribing *b, const Oxpb__KeySharedMeta *keys)
+{
+    struct ox_key_shared *to = &b->open.keys;
+    if (!keys)
+        return;
+    to->mode = keys->key_shared_mode == OXPB__KEY_SHARED_MODE__STICKY ? OX_KEY_STICKY : OX_KEY_AUTO_SPLIT;
+    to->out_of_order = keys->allow_out_of_order_delivery;
+    to->range_count = keys->n_hash_ranges;
+    b->ranges = ox_calloc(2 * keys->n_hash_ranges + 1, sizeof *b->ranges);
+    for (size_t i = 0; i < keys->n_hash_ranges; i++) {
+        b->ranges[2 * i] = keys->hash_ranges[i]->start;
+        b->ranges[2 * i + 1] = keys->hash_ranges[i]->end;
+    }
+    to->ranges = b->ranges;
+}
+
+static void subscribing_fill_start(struct subscribing *b, const Oxpb__MessageIdData *start)
+{
+    struct ox_subscribe *o = &b->open;
+    if (!start)
+        return;
+    o->has_start = true;
+    o->start = (struct ox_pos){(int64_t)start->ledger_id, (int64_t)start->entry_id};
+    o->start_words = start->n_ack_set;
+    b->start_set = start->n_ack_set ? ox_memdup(start->ack_set, start->n_ack_set * sizeof *b->start_set) : NULL;
+    o->start_set = b->start_set;
+}
+
 static void subscribing_fill(struct subscribing *b, const Oxpb__CommandSubscribe *c)
 {
     struct session *s = b->request.session;
@@ -92,18 +124,18 @@ static void subscribing_fill(struct subscribing *b, const Oxpb__CommandSubscribe
                                .from_earliest = c->initial_position == OXPB__COMMAND_SUBSCRIBE__INITIAL_POSITION__Earliest,
                                .rollback_ms = OX_MIN(c->start_message_rollback_duration_sec, UINT64_MAX / 1000) * 1000,
                                .priority = c->priority_level,
+                               .read_compacted = c->read_compacted,
                                .epoch = c->consumer_epoch,
                                .id = c->consumer_id,
                                .connection = s,
                                .peer = s->peer,
+                               .client_version = s->client_version,
                                .metadata = &b->metadata,
                                .properties = &b->properties,
                                .events = &session_consumer_events,
                                .owner = b->sc};
-    if (c->start_message_id) {
-        o->has_start = true;
-        o->start = (struct ox_pos){(int64_t)c->start_message_id->ledger_id, (int64_t)c->start_message_id->entry_id};
-    }
+    subscribing_fill_keys(b, c->key_shared_meta);
+    subscribing_fill_start(b, c->start_message_id);
 }
 
 static bool subscribing_is_twice(struct session *s, const Oxpb__CommandSubscribe *c)
@@ -121,10 +153,6 @@ enum ox_err handle_subscribe(struct session *s, const void *command)
     const Oxpb__CommandSubscribe *c = command;
     if (subscribing_is_twice(s, c))
         return OX_OK;
-    if (c->read_compacted) {
-        session_error(s, c->request_id, OX_E_UNSUPPORTED, c->topic, "reading compacted topics is not supported");
-        return OX_OK;
-    }
     struct subscribing *b = request_new(s, sizeof *b, c->request_id);
     if (!request_topic(&b->request, c->topic))
         return OX_OK;

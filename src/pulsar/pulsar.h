@@ -13,6 +13,7 @@ struct ox_pulsar_config {
     uint32_t connections_max; // brokerMaxConnections OX_CONNECTIONS_MAX
     uint64_t keep_alive_ns; // keepAliveIntervalSeconds 30: a ping after so long, the end after twice that without an answer
     uint32_t requests_max; // requests of one connection that wait for an answer; beyond it the connection is not read: 1,000
+    size_t turn_bytes; // of one connection that are handled before the others have their turn: OX_CONN_TURN_BYTES
 };
 // Fills in the defaults.
 void ox_pulsar_config_init(struct ox_pulsar_config *c);

@@ -30,12 +30,21 @@ bool request_topic(struct request *r, const char *topic)
     return false;
 }
 
+void request_set_idle(struct request *r)
+{
+    struct session *s = r->session;
+    if (r->idle)
+        return;
+    OX_ASSERT(s->requests > 0);
+    r->idle = true;
+    s->requests--;
+    session_throttle(s);
+}
+
 void request_free(struct request *r)
 {
     struct session *s = r->session;
-    OX_ASSERT(s->requests > 0);
-    s->requests--;
-    session_throttle(s);
+    request_set_idle(r);
     ox_topic_name_fini(&r->name);
     ox_free(r);
     session_put(s);

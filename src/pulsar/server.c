@@ -11,7 +11,8 @@ void ox_pulsar_config_init(struct ox_pulsar_config *c)
                                    .port = 6650,
                                    .connections_max = OX_CONNECTIONS_MAX,
                                    .keep_alive_ns = 30 * OX_SEC,
-                                   .requests_max = 1000};
+                                   .requests_max = 1000,
+                                   .turn_bytes = OX_CONN_TURN_BYTES};
 }
 
 static void refused_space(struct ox_stream *s, uint8_t **ret_data, size_t *ret_len)

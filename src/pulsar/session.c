@@ -1,5 +1,5 @@
 // session.c - the life of a connection: accept, keep-alive, signs of life, end.
-#include "pulsar/session.h"
+#include "pulsar/session_watch.h"
 
 #include <stdio.h>
 
@@ -123,6 +123,7 @@ void session_accept(struct ox_pulsar *server, struct ox_stream *give_stream)
     ox_frame_reader_init(&s->reader, server->shard->config.message_bytes_max + OX_FRAME_SLACK_BYTES, OX_COMMAND_BYTES_MAX);
     ox_list_init(&s->probes);
     s->flush.run = session_flush_hook;
+    s->turn_over.run = session_turn_over;
     ox_op_init(&s->resume, loop, session_resumed, "session.resume");
     ox_timer_init(&s->keep_alive, loop, session_keep_alive);
     ox_timer_init(&s->probe, loop, session_probe_failed);
@@ -148,10 +149,12 @@ static void session_set_ended(struct session *s, const char *why)
 static void session_leave(struct session *s, const char *why)
 {
     ox_turn_end_cancel(s->stream->loop, &s->flush);
+    ox_turn_end_cancel(s->stream->loop, &s->turn_over);
     session_set_ended(s, why);
     ox_timer_stop(&s->keep_alive);
     ox_timer_stop(&s->probe);
     session_detach_all(s);
+    session_watchers_close(s);
     for (struct ox_link *l = ox_list_pop_front(&s->probes); l; l = ox_list_pop_front(&s->probes))
         ox_op_finish(CONTAINER_OF(l, struct ox_op, link), OX_E_DISCONNECTED);
 }

@@ -3,7 +3,7 @@
 #define PULSAR_SESSION_H
 
 #include "broker/consumer.h"
-#include "broker/namespaces.h"
+#include "broker/partitions.h"
 #include "broker/producer.h"
 #include "broker/subscription.h"
 #include "broker/topic.h"
@@ -38,6 +38,7 @@ struct session {
     struct ox_map producers;         // struct session_producer by id
     struct session_producer *sender; // the one that sent last, or NULL
     struct ox_map consumers;         // struct session_consumer by id
+    struct ox_map watchers;          // struct session_watcher by id (session_watch.h)
     char peer[64];
     char *client_version;
     int32_t protocol_version; // the smaller of both
@@ -54,6 +55,9 @@ struct session {
     uint32_t requests;             // open requests
     bool clogged;                  // the client does not read its answers
     size_t clogged_bytes; // what was queued at the last keep-alive tick: no progress within an interval ends the connection
+    size_t turn_bytes;    // of the frames that were handled in this turn
+    bool yielded;         // it had its share: the others come first
+    struct ox_turn_hook turn_over;
     bool paused;          // the stream is not read
     struct ox_op resume; // goes on with what was read
 
@@ -70,6 +74,7 @@ struct session_producer {
     struct session *session;
     uint64_t id;
     struct ox_producer *producer;
+    struct ox_producer_open *opening; // while the broker attaches it, else NULL
     bool canceled; // the client closed it before it was open
     bool closing;  // the client closed it; its receipts come first
     bool waiting;  // it waits for memory: counted in session->blocked
@@ -130,7 +135,9 @@ void session_command(struct session *s, Oxpb__BaseCommand__Type type, const Prot
 extern const struct ox_stream_events session_events;
 // Stops or goes on reading, as blocked, clogged and requests say.
 void session_throttle(struct session *s);
-// Handles what was read.
+// The next turn begins: hook for turn_over.
+void session_turn_over(struct ox_turn_hook *hook);
+// Handles what was read, until the connection has had its share of the turn.
 void session_parse(struct session *s);
 
 // ---- requests: what is open while the broker works (request.c)
@@ -140,6 +147,7 @@ struct request {
     struct session *session; // held
     uint64_t id;
     struct ox_topic_name name; // of the topic it is about, or zeroed
+    bool idle;                 // it waits for other clients: not counted in session->requests
 };
 // A zeroed struct of `size` bytes that begins with a request; the session is held.
 void *request_new(struct session *s, size_t size, uint64_t id);
@@ -147,6 +155,8 @@ void *request_new(struct session *s, size_t size, uint64_t id);
 bool request_topic(struct request *r, const char *topic);
 // Answers with an error (CommandError) if the session is alive. The request lives on.
 void request_error(struct request *r, enum ox_err err, const char *why);
+// It waits for what other clients do, for as long as that takes: it does not keep the connection from being read.
+void request_set_idle(struct request *r);
 // Ends it: frees the name, the struct, and the hold.
 void request_free(struct request *r);
 
@@ -174,6 +184,8 @@ struct session_producer *session_add_producer(struct session *s, uint64_t id);
 struct session_consumer *session_add_consumer(struct session *s, uint64_t id);
 void session_drop_producer(struct session_producer *sp);
 void session_drop_consumer(struct session_consumer *sc);
+// The client does not want a producer that is being opened.
+void session_cancel_producer(struct session_producer *sp);
 // Closes an open producer at its client's request.
 void session_close_producer(struct session_producer *sp);
 // A send for a producer that is not open: OK if the broker has just closed it, so that the client cannot know yet; else the connection ends.

@@ -72,6 +72,13 @@ void session_drop_consumer(struct session_consumer *sc)
     ox_free(sc);
 }
 
+void session_cancel_producer(struct session_producer *sp)
+{
+    sp->canceled = true;
+    if (sp->opening)
+        ox_producer_open_cancel(sp->opening);
+}
+
 void session_close_producer(struct session_producer *sp)
 {
     producer_unblock(sp);
@@ -93,7 +100,7 @@ void session_detach_all(struct session *s)
 {
     OX_MAP_EACH(&s->producers, n) {
         struct session_producer *sp = PRODUCER_OF(n);
-        sp->canceled = true;
+        session_cancel_producer(sp);
         if (!sp->producer)
             continue;
         ox_producer_lost(sp->producer);
@@ -126,7 +133,7 @@ static void producer_send_failed(struct session_producer *sp, const struct ox_re
     if (sp->told || class == OX_CLASS_FENCED || class == OX_CLASS_REFRESH || r->err == OX_E_SHUTDOWN || r->err == OX_E_CANCELED)
         return;
     sp->told = class != OX_CLASS_CLIENT;
-    error_text(text, sizeof text, r->err, sp->producer->topic->name.full, NULL);
+    error_text(text, sizeof text, r->err, sp->producer->topic->name.full, r->why);
     session_write(s, ox_encode_send_error(&s->encoder, sp->id, r->sequence_id, send_error(r->err), text));
 }
 

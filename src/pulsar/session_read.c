@@ -8,7 +8,7 @@ static struct session *session_of(struct ox_stream *stream)
 
 static bool session_must_pause(const struct session *s)
 {
-    return s->blocked || s->clogged || s->requests >= s->server->config.requests_max;
+    return s->blocked || s->clogged || s->yielded || s->requests >= s->server->config.requests_max;
 }
 
 static void session_schedule(struct session *s)
@@ -37,6 +37,28 @@ void session_throttle(struct session *s)
     session_schedule(s);
 }
 
+void session_turn_over(struct ox_turn_hook *hook)
+{
+    struct session *s = CONTAINER_OF(hook, struct session, turn_over);
+    s->turn_bytes = 0;
+    s->yielded = false;
+    session_throttle(s);
+}
+
+// A frame was handled: many in one go are for the next turn, so that nobody waits for a fast client.
+static void session_count(struct session *s, size_t bytes)
+{
+    if (s->state == SESSION_ENDED)
+        return;
+    if (s->turn_bytes == 0)
+        ox_turn_end(s->stream->loop, &s->turn_over);
+    s->turn_bytes += bytes;
+    if (s->turn_bytes < s->server->config.turn_bytes)
+        return;
+    s->yielded = true;
+    session_throttle(s);
+}
+
 void session_parse(struct session *s)
 {
     enum ox_err err = OX_OK;
@@ -45,8 +67,10 @@ void session_parse(struct session *s)
         err = ox_frame_reader_next(&s->reader, &frame);
         if (err || frame.len == 0)
             break;
+        size_t bytes = frame.len;
         err = session_dispatch(s, frame);
         ox_buf_unref(&frame);
+        session_count(s, bytes);
     }
     if (!err)
         return;

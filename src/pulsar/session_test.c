@@ -460,6 +460,103 @@ static void test_client_that_never_reads_is_closed(void **state)
     door_fini(&d);
 }
 
+// The session that was accepted last.
+static struct session *last_session(struct door *d)
+{
+    return CONTAINER_OF(ox_list_last(&d->pulsar.sessions), struct session, link);
+}
+
+// How many appends are handed over before others have their turn.
+struct shares {
+    struct ox_turn_hook hook;
+    unsigned count, most;
+};
+
+static void share_over(struct ox_turn_hook *hook)
+{
+    struct shares *s = CONTAINER_OF(hook, struct shares, hook);
+    s->most = OX_MAX(s->most, s->count);
+    s->count = 0;
+}
+
+static void share_append(struct rig *r, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                         struct ox_sim_place_fault *fault)
+{
+    struct shares *s = r->ctx;
+    (void)ledger, (void)entry, (void)fault;
+    if (call != OX_SIM_CALL_APPEND)
+        return;
+    s->count++;
+    ox_turn_end(r->loop, &s->hook);
+}
+
+static void test_fast_client_is_handled_in_shares(void **state)
+{
+    (void)state;
+    struct door d;
+    struct peer p;
+    static char payload[8192];
+    memset(payload, 'x', sizeof payload - 1);
+    door_init(&d);
+    d.pulsar.config.turn_bytes = 3 * sizeof payload;
+    peer_connect(&d, &p);
+    peer_open_producer(&p, 1, T);
+    struct session *s = last_session(&d);
+    struct ox_topic *t = ox_topic_find(&d.rig.shard, T);
+    s->blocked++; // it is not read while much gathers
+    session_throttle(s);
+    for (uint64_t i = 0; i < 100; i++)
+        peer_frame(&p, peer_send_frame(1, i, payload));
+    rig_settle(&d.rig);
+    assert_int_equal(t->appends, 0);
+    s->blocked--;
+    session_throttle(s);
+    struct shares shares = {.hook.run = share_over};
+    d.rig.ctx = &shares;
+    d.rig.on_place = share_append;
+    rig_settle(&d.rig);
+    d.rig.on_place = NULL;
+    assert_int_equal(shares.most, 3);
+    expect_receipts(&p, 0, 100);
+    peer_fini(&p);
+    door_fini(&d);
+}
+
+static void peer_wait_producer(struct peer *p, uint64_t producer_id)
+{
+    char topic[] = T;
+    Oxpb__CommandProducer c = OXPB__COMMAND_PRODUCER__INIT;
+    c.topic = topic;
+    c.producer_id = producer_id;
+    c.request_id = 1000 + producer_id;
+    c.has_producer_access_mode = 1;
+    c.producer_access_mode = OXPB__PRODUCER_ACCESS_MODE__WaitForExclusive;
+    peer_command(p, OXPB__BASE_COMMAND__TYPE__PRODUCER, &c.base);
+}
+
+static void test_producers_that_wait_for_their_turn_keep_nobody_from_being_read(void **state)
+{
+    (void)state;
+    struct door d;
+    struct peer p;
+    door_init(&d);
+    d.pulsar.config.requests_max = 2;
+    peer_connect(&d, &p);
+    for (uint64_t id = 1; id <= 5; id++) {
+        peer_wait_producer(&p, id);
+        Oxpb__CommandProducerSuccess *a = peer_next(&p, OXPB__BASE_COMMAND__TYPE__PRODUCER_SUCCESS)->producer_success;
+        assert_int_equal(a->producer_ready, id == 1);
+    }
+    assert_int_equal(last_session(&d)->requests, 0);
+    peer_frame(&p, peer_send_frame(1, 0, "m0"));
+    expect_receipts(&p, 0, 1);
+    peer_fini(&p);
+    rig_settle(&d.rig);
+    struct ox_topic *t = ox_topic_find(&d.rig.shard, T);
+    assert_true(t->producers.count == 0 && t->queued.count == 0 && t->pins == 0);
+    door_fini(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -478,6 +575,8 @@ int main(void)
         cmocka_unit_test(test_reader_comes_back_to_where_it_sought),
         cmocka_unit_test(test_too_many_connections_are_refused),
         cmocka_unit_test(test_client_that_never_reads_is_closed),
+        cmocka_unit_test(test_fast_client_is_handled_in_shares),
+        cmocka_unit_test(test_producers_that_wait_for_their_turn_keep_nobody_from_being_read),
     };
     return cmocka_run_group_tests_name("pulsar.session", tests, NULL, NULL);
 }
