@@ -213,21 +213,21 @@ static bool query_number(struct cluster_call *c, const char *name, int64_t *ret)
 
 // ---- registry -------------------------------------------------------------------------------------------------------
 
-void admin_storage_list(struct admin_request *r)
+static void admin_storage_list(struct admin_request *r)
 {
     struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "list");
     if (c)
         ox_storage_list(r->admin->storage, &c->call);
 }
 
-void admin_storage_get(struct admin_request *r)
+static void admin_storage_get(struct admin_request *r)
 {
     struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "get");
     if (c)
         ox_storage_get(r->admin->storage, &c->call, r->segments[CLUSTER_NAME_AT]);
 }
 
-void admin_storage_register(struct admin_request *r)
+static void admin_storage_register(struct admin_request *r)
 {
     const char *uri = NULL, *status = "STANDBY";
     const struct field fields[] = {
@@ -241,7 +241,7 @@ void admin_storage_register(struct admin_request *r)
     ox_storage_register(r->admin->storage, &c->call, r->segments[CLUSTER_NAME_AT], uri, status);
 }
 
-void admin_storage_unregister(struct admin_request *r)
+static void admin_storage_unregister(struct admin_request *r)
 {
     struct cluster_call *c = cluster_begin(r, MHD_HTTP_NO_CONTENT, "unregister");
     if (c)
@@ -250,14 +250,14 @@ void admin_storage_unregister(struct admin_request *r)
 
 // ---- switching ------------------------------------------------------------------------------------------------------
 
-void admin_storage_precheck(struct admin_request *r)
+static void admin_storage_precheck(struct admin_request *r)
 {
     struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "precheck");
     if (c)
         ox_storage_precheck(r->admin->storage, &c->call, r->segments[CLUSTER_NAME_AT + 1]);
 }
 
-void admin_storage_switch(struct admin_request *r)
+static void admin_storage_switch(struct admin_request *r)
 {
     const char *target = NULL;
     bool supersede = false;
@@ -280,34 +280,34 @@ static void cluster_order(struct admin_request *r, unsigned good_status, const c
 }
 
 // It is a switch, and answers like one.
-void admin_storage_rollback(struct admin_request *r)
+static void admin_storage_rollback(struct admin_request *r)
 {
     cluster_order(r, MHD_HTTP_ACCEPTED, "rollback", ox_storage_rollback);
 }
 
-void admin_storage_pause(struct admin_request *r)
+static void admin_storage_pause(struct admin_request *r)
 {
     cluster_order(r, MHD_HTTP_NO_CONTENT, "pause", ox_storage_pause);
 }
 
-void admin_storage_resume(struct admin_request *r)
+static void admin_storage_resume(struct admin_request *r)
 {
     cluster_order(r, MHD_HTTP_NO_CONTENT, "resume", ox_storage_resume);
 }
 
-void admin_storage_abort(struct admin_request *r)
+static void admin_storage_abort(struct admin_request *r)
 {
     cluster_order(r, MHD_HTTP_NO_CONTENT, "abort", ox_storage_abort);
 }
 
-void admin_storage_status(struct admin_request *r)
+static void admin_storage_status(struct admin_request *r)
 {
     struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "status");
     if (c)
         ox_storage_status(r->admin->storage, &c->call);
 }
 
-void admin_storage_read_mode(struct admin_request *r)
+static void admin_storage_read_mode(struct admin_request *r)
 {
     const char *mode = NULL;
     const struct field fields[] = {{"mode", FIELD_TEXT, .required = true, .to.text = &mode}};
@@ -316,7 +316,7 @@ void admin_storage_read_mode(struct admin_request *r)
         ox_storage_read_mode(r->admin->storage, &c->call, mode);
 }
 
-void admin_storage_promote_cursor(struct admin_request *r)
+static void admin_storage_promote_cursor(struct admin_request *r)
 {
     const char *topic = NULL, *cursor = NULL, *target = NULL;
     int64_t expected = -1;
@@ -366,39 +366,39 @@ static void target_set(struct admin_request *r, bool topic)
         ox_storage_target_set(r->admin->storage, &c->call, name, target);
 }
 
-void admin_storage_namespace_target(struct admin_request *r)
+static void admin_storage_namespace_target(struct admin_request *r)
 {
     target_ask(r, MHD_HTTP_OK, "get-target", false, ox_storage_target_get);
 }
 
-void admin_storage_namespace_target_set(struct admin_request *r)
+static void admin_storage_namespace_target_set(struct admin_request *r)
 {
     target_set(r, false);
 }
 
-void admin_storage_namespace_target_remove(struct admin_request *r)
+static void admin_storage_namespace_target_remove(struct admin_request *r)
 {
     target_ask(r, MHD_HTTP_NO_CONTENT, "remove-target", false, ox_storage_target_remove);
 }
 
-void admin_storage_topic_target(struct admin_request *r)
+static void admin_storage_topic_target(struct admin_request *r)
 {
     target_ask(r, MHD_HTTP_OK, "get-target", true, ox_storage_target_get);
 }
 
-void admin_storage_topic_target_set(struct admin_request *r)
+static void admin_storage_topic_target_set(struct admin_request *r)
 {
     target_set(r, true);
 }
 
-void admin_storage_topic_target_remove(struct admin_request *r)
+static void admin_storage_topic_target_remove(struct admin_request *r)
 {
     target_ask(r, MHD_HTTP_NO_CONTENT, "remove-target", true, ox_storage_target_remove);
 }
 
 // ---- data -----------------------------------------------------------------------------------------------------------
 
-void admin_storage_move_data(struct admin_request *r)
+static void admin_storage_move_data(struct admin_request *r)
 {
     const char *target = NULL;
     const struct field fields[] = {{"target", FIELD_TEXT, .required = true, .to.text = &target}};
@@ -407,7 +407,7 @@ void admin_storage_move_data(struct admin_request *r)
         ox_storage_move_data(r->admin->storage, &c->call, target);
 }
 
-void admin_storage_throttle(struct admin_request *r)
+static void admin_storage_throttle(struct admin_request *r)
 {
     int64_t bytes = -1, ops = -1;
     const struct field fields[] = {
@@ -423,7 +423,7 @@ void admin_storage_throttle(struct admin_request *r)
         ox_storage_throttle(r->admin->storage, &c->call, bytes, ops);
 }
 
-void admin_storage_plan(struct admin_request *r)
+static void admin_storage_plan(struct admin_request *r)
 {
     const char *target;
     int64_t bytes = 0;
@@ -436,35 +436,35 @@ void admin_storage_plan(struct admin_request *r)
         ox_storage_plan(r->admin->storage, &c->call, target, bytes);
 }
 
-void admin_storage_inventory(struct admin_request *r)
+static void admin_storage_inventory(struct admin_request *r)
 {
     struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "inventory");
     if (c)
         ox_storage_inventory(r->admin->storage, &c->call);
 }
 
-void admin_storage_failures(struct admin_request *r)
+static void admin_storage_failures(struct admin_request *r)
 {
     struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "failures");
     if (c)
         ox_storage_failures(r->admin->storage, &c->call);
 }
 
-void admin_storage_verify(struct admin_request *r)
+static void admin_storage_verify(struct admin_request *r)
 {
     struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "verify");
     if (c)
         ox_storage_verify(r->admin->storage, &c->call, r->segments[CLUSTER_NAME_AT + 1]);
 }
 
-void admin_storage_safe_to_release(struct admin_request *r)
+static void admin_storage_safe_to_release(struct admin_request *r)
 {
     struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "safe-to-release");
     if (c)
         ox_storage_safe_to_release(r->admin->storage, &c->call, r->segments[CLUSTER_NAME_AT + 1]);
 }
 
-void admin_storage_cleanup_targets(struct admin_request *r)
+static void admin_storage_cleanup_targets(struct admin_request *r)
 {
     const char *source;
     struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "cleanup-targets");
@@ -472,7 +472,7 @@ void admin_storage_cleanup_targets(struct admin_request *r)
         ox_storage_cleanup_targets(r->admin->storage, &c->call, source);
 }
 
-void admin_storage_cleanup(struct admin_request *r)
+static void admin_storage_cleanup(struct admin_request *r)
 {
     const char *source = NULL;
     bool dry_run = true, force = false;
@@ -488,9 +488,42 @@ void admin_storage_cleanup(struct admin_request *r)
         ox_storage_cleanup(r->admin->storage, &c->call, source, dry_run, force, max);
 }
 
-void admin_storage_close_client(struct admin_request *r)
+static void admin_storage_close_client(struct admin_request *r)
 {
     struct cluster_call *c = cluster_begin(r, MHD_HTTP_NO_CONTENT, "close-client");
     if (c && body_read(c, NULL, 0))
         ox_storage_close_client(r->admin->storage, &c->call, r->segments[CLUSTER_NAME_AT + 1]);
 }
+
+static const struct admin_route storage_routes[] = {
+    {"GET", "admin/v2/bookie-clusters", admin_storage_list, NULL},
+    {"GET", "admin/v2/bookie-clusters/status", admin_storage_status, NULL},
+    {"GET", "admin/v2/bookie-clusters/plan", admin_storage_plan, NULL},
+    {"GET", "admin/v2/bookie-clusters/inventory", admin_storage_inventory, NULL},
+    {"GET", "admin/v2/bookie-clusters/failures", admin_storage_failures, NULL},
+    {"GET", "admin/v2/bookie-clusters/cleanup-targets", admin_storage_cleanup_targets, NULL},
+    {"GET", "admin/v2/bookie-clusters/precheck/*", admin_storage_precheck, NULL},
+    {"GET", "admin/v2/bookie-clusters/verify/*", admin_storage_verify, NULL},
+    {"GET", "admin/v2/bookie-clusters/safe-to-release/*", admin_storage_safe_to_release, NULL},
+    {"POST", "admin/v2/bookie-clusters/switch", admin_storage_switch, NULL},
+    {"POST", "admin/v2/bookie-clusters/rollback", admin_storage_rollback, NULL},
+    {"POST", "admin/v2/bookie-clusters/pause", admin_storage_pause, NULL},
+    {"POST", "admin/v2/bookie-clusters/resume", admin_storage_resume, NULL},
+    {"POST", "admin/v2/bookie-clusters/abort", admin_storage_abort, NULL},
+    {"POST", "admin/v2/bookie-clusters/read-mode", admin_storage_read_mode, NULL},
+    {"POST", "admin/v2/bookie-clusters/move-data", admin_storage_move_data, NULL},
+    {"PUT", "admin/v2/bookie-clusters/throttle", admin_storage_throttle, NULL},
+    {"POST", "admin/v2/bookie-clusters/cleanup", admin_storage_cleanup, NULL},
+    {"POST", "admin/v2/bookie-clusters/close-client/*", admin_storage_close_client, NULL},
+    {"POST", "admin/v2/bookie-clusters/internal/promote-cursor", admin_storage_promote_cursor, NULL},
+    {"GET", "admin/v2/bookie-clusters/namespaces/*/*/target", admin_storage_namespace_target, NULL},
+    {"PUT", "admin/v2/bookie-clusters/namespaces/*/*/target", admin_storage_namespace_target_set, NULL},
+    {"DELETE", "admin/v2/bookie-clusters/namespaces/*/*/target", admin_storage_namespace_target_remove, NULL},
+    {"GET", "admin/v2/bookie-clusters/topics/*/*/*/target", admin_storage_topic_target, NULL},
+    {"PUT", "admin/v2/bookie-clusters/topics/*/*/*/target", admin_storage_topic_target_set, NULL},
+    {"DELETE", "admin/v2/bookie-clusters/topics/*/*/*/target", admin_storage_topic_target_remove, NULL},
+    {"GET", "admin/v2/bookie-clusters/*", admin_storage_get, NULL}, // behind the words above, which no cluster can be named
+    {"POST", "admin/v2/bookie-clusters/*", admin_storage_register, NULL},
+    {"DELETE", "admin/v2/bookie-clusters/*", admin_storage_unregister, NULL},
+};
+const struct admin_route_table admin_bookie_clusters = {storage_routes, OX_COUNT(storage_routes)};

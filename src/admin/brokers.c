@@ -1,6 +1,14 @@
-// brokers.c - the broker itself: health, readiness, version, clusters, metrics.
+// brokers.c - the broker itself: health, readiness, version, who is there, settings, metrics.
+#include <string.h>
+
 #include "admin/request.h"
 #include "base/version.h"
+
+const char *admin_broker_id(const struct ox_shard *sh)
+{
+    const char *host = strstr(sh->config.web_url, "://");
+    return host ? host + 3 : sh->config.web_url;
+}
 
 // Healthy = clients are served, the metadata session lives, and the place where new ledgers go takes appends.
 static const char *broker_trouble(const struct ox_shard *sh)
@@ -15,7 +23,7 @@ static const char *broker_trouble(const struct ox_shard *sh)
                              : "the ledger store takes no appends: its disk is full or a write has failed; see the log";
 }
 
-void admin_broker_health(struct admin_request *r)
+static void broker_health(struct admin_request *r)
 {
     const char *trouble = broker_trouble(r->admin->shard);
     if (trouble)
@@ -24,7 +32,7 @@ void admin_broker_health(struct admin_request *r)
         admin_text(r, MHD_HTTP_OK, "text/plain", "ok");
 }
 
-void admin_broker_ready(struct admin_request *r)
+static void broker_ready(struct admin_request *r)
 {
     if (r->admin->shard->state == OX_SHARD_RUNNING)
         admin_text(r, MHD_HTTP_OK, "text/plain", "ok");
@@ -32,20 +40,73 @@ void admin_broker_ready(struct admin_request *r)
         admin_fail(r, MHD_HTTP_SERVICE_UNAVAILABLE, "not ready: %s", ox_shard_state_name(r->admin->shard->state));
 }
 
-void admin_broker_version(struct admin_request *r)
+static void broker_version(struct admin_request *r)
 {
     admin_text(r, MHD_HTTP_OK, "text/plain", OX_VERSION);
 }
 
-void admin_clusters(struct admin_request *r)
+static void broker_list(struct admin_request *r)
 {
-    admin_json(r, MHD_HTTP_OK, json_pack("[s]", r->admin->shard->config.cluster));
+    admin_json(r, MHD_HTTP_OK, json_pack("[s]", admin_broker_id(r->admin->shard)));
 }
 
-void admin_metrics(struct admin_request *r)
+static void broker_leader(struct admin_request *r)
+{
+    const struct ox_shard *sh = r->admin->shard;
+    admin_json(r, MHD_HTTP_OK, json_pack("{s:s, s:s}", "serviceUrl", sh->config.web_url, "brokerId", admin_broker_id(sh)));
+}
+
+// No setting can be changed while the broker runs.
+static void broker_no_names(struct admin_request *r)
+{
+    admin_json(r, MHD_HTTP_OK, json_array());
+}
+
+static void broker_no_values(struct admin_request *r)
+{
+    admin_json(r, MHD_HTTP_OK, json_object());
+}
+
+static void broker_not_dynamic(struct admin_request *r)
+{
+    admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Can't update non-dynamic configuration: %s", r->segments[4]);
+}
+
+// The settings that requests can meet, under their keys.
+static void broker_runtime(struct admin_request *r)
+{
+    const struct ox_broker_config *c = &r->admin->shard->config;
+    admin_json(r, MHD_HTTP_OK,
+               json_pack("{s:s, s:o, s:o, s:s, s:s, s:o, s:s, s:s}", "clusterName", c->cluster, "maxMessageSize",
+                         json_sprintf("%u", c->message_bytes_max), "defaultNumberOfNamespaceBundles",
+                         json_sprintf("%u", c->bundles), "allowAutoTopicCreation", c->auto_topic_creation ? "true" : "false",
+                         "allowAutoTopicCreationType", c->auto_topic_partitioned ? "partitioned" : "non-partitioned",
+                         "defaultNumPartitions", json_sprintf("%u", c->default_partitions),
+                         "allowAutoSubscriptionCreation", c->auto_subscription_creation ? "true" : "false",
+                         "topicLevelPoliciesEnabled", c->topic_policies ? "true" : "false"));
+}
+
+static void broker_metrics(struct admin_request *r)
 {
     struct ox_str page = {0};
     ox_metrics_print(r->admin->shard->metrics, &page);
     admin_text(r, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", ox_str_get(&page));
     ox_str_fini(&page);
 }
+
+#define BROKERS "admin/v2/brokers"
+static const struct admin_route routes[] = {
+    {"GET", "metrics", broker_metrics, NULL},
+    {"GET", BROKERS, broker_list, NULL},
+    {"GET", BROKERS "/health", broker_health, NULL},
+    {"GET", BROKERS "/ready", broker_ready, NULL},
+    {"GET", BROKERS "/version", broker_version, NULL},
+    {"GET", BROKERS "/leaderBroker", broker_leader, NULL},
+    {"GET", BROKERS "/configuration", broker_no_names, NULL},
+    {"GET", BROKERS "/configuration/values", broker_no_values, NULL},
+    {"GET", BROKERS "/configuration/runtime", broker_runtime, NULL},
+    {"POST", BROKERS "/configuration/*/*", broker_not_dynamic, NULL},
+    {"DELETE", BROKERS "/configuration/*", broker_not_dynamic, NULL},
+    {"GET", BROKERS "/*", broker_list, NULL},
+};
+const struct admin_route_table admin_brokers = {routes, OX_COUNT(routes)};

@@ -6,6 +6,9 @@
 #include <microhttpd.h>
 
 #include "admin/admin.h"
+#include "base/buf.h"
+#include "base/kv.h"
+#include "base/mem.h"
 #include "broker/topic_name.h"
 
 #define ADMIN_SEGMENTS_MAX 12
@@ -13,13 +16,34 @@
 #define ADMIN_CONNECTIONS_MAX 256
 #define ADMIN_IDLE_SECONDS 60
 
+struct admin_request;
+typedef void (*admin_handler)(struct admin_request *r);
+
+// Which path and method belong to which handler. A path's segments: "*" is any; "D" is a domain (persistent, non-persistent); "N" twice is a namespace, checked and joined into
+// request->ns; "T" thrice is a topic's tenant, namespace and local name behind a domain, parsed into request->topic; anything else is itself.
+struct admin_route {
+    const char *method;
+    const char *path;
+    admin_handler handler;
+    const void *arg; // the handler's own
+};
+// The routes of one file. A literal path stands before one with a name, here and in the order of tables in routes.c.
+struct admin_route_table {
+    const struct admin_route *routes;
+    size_t count;
+};
+
 struct admin_request {
     struct ox_admin *admin;
     struct MHD_Connection *connection;  // NULL once the client is gone
     char *segments[ADMIN_SEGMENTS_MAX]; // path, each segment decoded once
     size_t count;
-    enum ox_err path_err; // INVALID: a segment could not be decoded; TOO_BIG: too many
+    enum ox_err path_err;            // INVALID: a segment could not be decoded; TOO_BIG: too many
+    const struct admin_route *route; // while it has a handler
     struct ox_str body;
+    json_t *json;         // the body once admin_body has parsed it
+    struct ox_kv query;   // parameters that have been asked for, decoded
+    struct ox_kv headers; // of the answer
     bool body_too_big;
     bool dispatched; // a handler has it
     bool answered;
@@ -28,6 +52,7 @@ struct admin_request {
     unsigned status;  // of the answer
     const char *type; // of the answer
     struct ox_str answer;
+    char *ns;                   // of routes that have one: "tenant/namespace"
     struct ox_topic_name topic; // of routes that have one
     struct ox_link link;        // in admin->requests
 };
@@ -46,10 +71,11 @@ struct ox_admin {
     struct ox_op *drained; // of ox_admin_drain, until it finishes
 };
 
-typedef void (*admin_handler)(struct admin_request *r);
-
 // Finds the handler of a method and path, checks the topic's name where the route has one, and calls it; answers 404, 405, 412 by itself.
 void admin_dispatch(struct admin_request *r, const char *method);
+
+// Answers for a route that took a word for a name which is none: 405 if another method has that very path, else 404.
+void admin_unknown(struct admin_request *r, const char *word);
 
 // Answers, once: JSON (the reference is taken over), an empty body, text, or {"reason": ...} for an error with a status of the caller's.
 void admin_json(struct admin_request *r, unsigned status, json_t *take_json);
@@ -58,55 +84,43 @@ void admin_text(struct admin_request *r, unsigned status, const char *type, cons
 void admin_fail(struct admin_request *r, unsigned status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 // Answers an error of the broker with its status; `what` names the thing ("topic persistent://...").
 void admin_error(struct admin_request *r, enum ox_err err, const char *what, const char *why);
+// Answers bytes as they are; with r->headers.
+void admin_bytes(struct admin_request *r, unsigned status, const void *data, size_t len);
 // True if the query has `name` with the value "true".
 bool admin_query_true(struct admin_request *r, const char *name);
+// A parameter of the query, decoded, or NULL. Borrowed from the request.
+const char *admin_query(struct admin_request *r, const char *name);
+// Parses the body; *ret is borrowed from the request, NULL where none was sent. False: it is no JSON, and that is answered.
+bool admin_body(struct admin_request *r, json_t **ret) OX_CHECKED;
+// A segment of the path as a whole number. False: it is none, and that is answered with 404, as of a path that does not exist.
+bool admin_number(struct admin_request *r, size_t segment, int64_t *ret) OX_CHECKED;
+// A segment of the path that clients encode twice. The caller's, to be given to ox_free.
+char *admin_twice(const struct admin_request *r, size_t segment);
+// Answers 204, or the error with its status, naming `what`.
+void admin_done(struct admin_request *r, enum ox_err err, const char *what, const char *why);
 // The HTTP status that stands for an error.
 unsigned admin_status(enum ox_err err);
+// A JSON array of names.
+json_t *admin_names(char *const *names, size_t count);
+// JSON pairs as an object of strings, and back (members that are no strings are left out).
+json_t *admin_kv_json(const struct ox_kv *kv);
+void admin_kv_read(struct ox_kv *kv, json_t *object);
+// JSON as bytes of a node. The caller's reference.
+struct ox_buf admin_json_buf(const json_t *json);
+// True if a tenant or a cluster may be called that: letters, digits and - = : . _ of ASCII.
+bool admin_name_valid(const char *name);
+// A time (ms since 1970) as Pulsar writes it: UTC, fractions without zeros at their end.
+void admin_time(uint64_t ms, char out[40]);
+// What brokers are called: "host:port" of the web service. Borrowed from the settings.
+const char *admin_broker_id(const struct ox_shard *sh);
+// A position as Pulsar's tools read a message id.
+json_t *admin_message_id(struct ox_pos pos, int32_t partition, int32_t batch_index);
 
-// Handlers (topics.c, brokers.c, stats.c).
-void admin_topics_list(struct admin_request *r);
-void admin_topic_create(struct admin_request *r);
-void admin_topic_delete(struct admin_request *r);
-void admin_topic_unload(struct admin_request *r);
-void admin_topic_stats(struct admin_request *r);
-void admin_topic_subscriptions(struct admin_request *r);
-void admin_partitions_get(struct admin_request *r);
-void admin_partitions_create(struct admin_request *r);
-void admin_broker_health(struct admin_request *r);
-void admin_broker_ready(struct admin_request *r);
-void admin_broker_version(struct admin_request *r);
-void admin_clusters(struct admin_request *r);
-void admin_metrics(struct admin_request *r);
+// Goes on with a request for a topic: sets its properties, then answers 204. The object must be one of texts, else that is answered; borrowed until then.
+void admin_properties_set(struct admin_request *r, json_t *properties);
 
-// Handlers of bookie_clusters.c; each answers 404 where the broker has no storage to move.
-void admin_storage_list(struct admin_request *r);
-void admin_storage_status(struct admin_request *r);
-void admin_storage_plan(struct admin_request *r);
-void admin_storage_inventory(struct admin_request *r);
-void admin_storage_failures(struct admin_request *r);
-void admin_storage_cleanup_targets(struct admin_request *r);
-void admin_storage_precheck(struct admin_request *r);
-void admin_storage_verify(struct admin_request *r);
-void admin_storage_safe_to_release(struct admin_request *r);
-void admin_storage_switch(struct admin_request *r);
-void admin_storage_rollback(struct admin_request *r);
-void admin_storage_pause(struct admin_request *r);
-void admin_storage_resume(struct admin_request *r);
-void admin_storage_abort(struct admin_request *r);
-void admin_storage_read_mode(struct admin_request *r);
-void admin_storage_move_data(struct admin_request *r);
-void admin_storage_throttle(struct admin_request *r);
-void admin_storage_cleanup(struct admin_request *r);
-void admin_storage_close_client(struct admin_request *r);
-void admin_storage_promote_cursor(struct admin_request *r);
-void admin_storage_namespace_target(struct admin_request *r);
-void admin_storage_namespace_target_set(struct admin_request *r);
-void admin_storage_namespace_target_remove(struct admin_request *r);
-void admin_storage_topic_target(struct admin_request *r);
-void admin_storage_topic_target_set(struct admin_request *r);
-void admin_storage_topic_target_remove(struct admin_request *r);
-void admin_storage_get(struct admin_request *r);
-void admin_storage_register(struct admin_request *r);
-void admin_storage_unregister(struct admin_request *r);
+extern const struct admin_route_table admin_brokers, admin_lookup, admin_clusters, admin_tenants, admin_namespaces,
+    admin_namespace_policies, admin_topics, admin_topic_properties, admin_topic_policies, admin_namespace_work,
+    admin_permissions, admin_subscriptions, admin_stats, admin_messages, admin_bookie_clusters;
 
 #endif

@@ -3,70 +3,55 @@
 
 #include "admin/request.h"
 
-// "*" is any segment; "T" thrice is a topic's tenant, namespace and local name, parsed into request->topic.
-struct admin_route {
-    const char *method;
-    const char *path;
-    admin_handler handler;
+static const struct admin_route_table *const route_tables[] = {
+    &admin_brokers,
+    &admin_lookup,
+    &admin_clusters,
+    &admin_tenants,
+    &admin_bookie_clusters,
+    &admin_namespaces,
+    &admin_permissions,
+    &admin_namespace_work,
+    &admin_namespace_policies,
+    &admin_subscriptions,
+    &admin_stats,
+    &admin_messages,
+    &admin_topics,
+    &admin_topic_properties,
+    &admin_topic_policies,
 };
 
-static const struct admin_route admin_routes[] = {
-    {"GET", "metrics", admin_metrics},
-    {"GET", "admin/v2/brokers/health", admin_broker_health},
-    {"GET", "admin/v2/brokers/ready", admin_broker_ready},
-    {"GET", "admin/v2/brokers/version", admin_broker_version},
-    {"GET", "admin/v2/clusters", admin_clusters},
-    {"GET", "admin/v2/bookie-clusters", admin_storage_list},
-    {"GET", "admin/v2/bookie-clusters/status", admin_storage_status},
-    {"GET", "admin/v2/bookie-clusters/plan", admin_storage_plan},
-    {"GET", "admin/v2/bookie-clusters/inventory", admin_storage_inventory},
-    {"GET", "admin/v2/bookie-clusters/failures", admin_storage_failures},
-    {"GET", "admin/v2/bookie-clusters/cleanup-targets", admin_storage_cleanup_targets},
-    {"GET", "admin/v2/bookie-clusters/precheck/*", admin_storage_precheck},
-    {"GET", "admin/v2/bookie-clusters/verify/*", admin_storage_verify},
-    {"GET", "admin/v2/bookie-clusters/safe-to-release/*", admin_storage_safe_to_release},
-    {"POST", "admin/v2/bookie-clusters/switch", admin_storage_switch},
-    {"POST", "admin/v2/bookie-clusters/rollback", admin_storage_rollback},
-    {"POST", "admin/v2/bookie-clusters/pause", admin_storage_pause},
-    {"POST", "admin/v2/bookie-clusters/resume", admin_storage_resume},
-    {"POST", "admin/v2/bookie-clusters/abort", admin_storage_abort},
-    {"POST", "admin/v2/bookie-clusters/read-mode", admin_storage_read_mode},
-    {"POST", "admin/v2/bookie-clusters/move-data", admin_storage_move_data},
-    {"PUT", "admin/v2/bookie-clusters/throttle", admin_storage_throttle},
-    {"POST", "admin/v2/bookie-clusters/cleanup", admin_storage_cleanup},
-    {"POST", "admin/v2/bookie-clusters/close-client/*", admin_storage_close_client},
-    {"POST", "admin/v2/bookie-clusters/internal/promote-cursor", admin_storage_promote_cursor},
-    {"GET", "admin/v2/bookie-clusters/namespaces/*/*/target", admin_storage_namespace_target},
-    {"PUT", "admin/v2/bookie-clusters/namespaces/*/*/target", admin_storage_namespace_target_set},
-    {"DELETE", "admin/v2/bookie-clusters/namespaces/*/*/target", admin_storage_namespace_target_remove},
-    {"GET", "admin/v2/bookie-clusters/topics/*/*/*/target", admin_storage_topic_target},
-    {"PUT", "admin/v2/bookie-clusters/topics/*/*/*/target", admin_storage_topic_target_set},
-    {"DELETE", "admin/v2/bookie-clusters/topics/*/*/*/target", admin_storage_topic_target_remove},
-    {"GET", "admin/v2/bookie-clusters/*", admin_storage_get}, // behind the words above, which no cluster can be named
-    {"POST", "admin/v2/bookie-clusters/*", admin_storage_register},
-    {"DELETE", "admin/v2/bookie-clusters/*", admin_storage_unregister},
-    {"GET", "admin/v2/persistent/*/*", admin_topics_list},
-    {"PUT", "admin/v2/persistent/T/T/T", admin_topic_create},
-    {"DELETE", "admin/v2/persistent/T/T/T", admin_topic_delete},
-    {"PUT", "admin/v2/persistent/T/T/T/unload", admin_topic_unload},
-    {"GET", "admin/v2/persistent/T/T/T/stats", admin_topic_stats},
-    {"GET", "admin/v2/persistent/T/T/T/subscriptions", admin_topic_subscriptions},
-    {"GET", "admin/v2/persistent/T/T/T/partitions", admin_partitions_get},
-    {"PUT", "admin/v2/persistent/T/T/T/partitions", admin_partitions_create},
+// Where a route's names are in the path; 0: it has none.
+struct route_match {
+    size_t ns, topic;
 };
 
-static bool route_matches(const struct admin_route *route, const struct admin_request *r, size_t *ret_topic_at)
+static bool segment_is_domain(const char *segment)
+{
+    return strcmp(segment, "persistent") == 0 || strcmp(segment, "non-persistent") == 0;
+}
+
+static bool segment_matches(const char *pattern, size_t len, const char *segment, size_t i, struct route_match *m)
+{
+    char kind = len == 1 ? *pattern : 0;
+    if (kind == 'T')
+        m->topic = m->topic ? m->topic : i;
+    else if (kind == 'N')
+        m->ns = m->ns ? m->ns : i;
+    else if (kind == 'D')
+        return segment_is_domain(segment);
+    else if (kind != '*')
+        return strncmp(pattern, segment, len) == 0 && !segment[len];
+    return true;
+}
+
+static bool route_matches(const struct admin_route *route, const struct admin_request *r, struct route_match *ret)
 {
     const char *p = route->path;
-    *ret_topic_at = 0;
+    *ret = (struct route_match){0};
     for (size_t i = 0; i < r->count; i++) {
         size_t len = strcspn(p, "/");
-        if (len == 0)
-            return false;
-        bool topic = len == 1 && *p == 'T', any = len == 1 && *p == '*';
-        if (topic && !*ret_topic_at)
-            *ret_topic_at = i;
-        if (!topic && !any && (strncmp(p, r->segments[i], len) != 0 || r->segments[i][len]))
+        if (len == 0 || !segment_matches(p, len, r->segments[i], i, ret))
             return false;
         p += len;
         p += *p == '/';
@@ -85,6 +70,42 @@ static bool route_parse_topic(struct admin_request *r, size_t at)
     return false;
 }
 
+static bool route_parse_namespace(struct admin_request *r, size_t at)
+{
+    r->ns = ox_asprintf("%s/%s", r->segments[at], r->segments[at + 1]);
+    if (ox_namespace_valid(r->ns))
+        return true;
+    admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "namespace %s: the name is not valid", r->ns);
+    return false;
+}
+
+static void route_call(struct admin_request *r, const struct admin_route *route, const struct route_match *m)
+{
+    r->route = route;
+    if (m->ns && !route_parse_namespace(r, m->ns))
+        return;
+    if (m->topic && !route_parse_topic(r, m->topic))
+        return;
+    route->handler(r);
+}
+
+// The route of a method and a path; NULL: none, and *ret_path_known tells whether another method has that path.
+static const struct admin_route *route_find(const struct admin_request *r, const char *method, struct route_match *ret,
+                                            bool *ret_path_known)
+{
+    for (size_t t = 0; t < OX_COUNT(route_tables); t++) {
+        for (size_t i = 0; i < route_tables[t]->count; i++) {
+            const struct admin_route *route = &route_tables[t]->routes[i];
+            if (!route_matches(route, r, ret))
+                continue;
+            *ret_path_known = true;
+            if (strcmp(method, route->method) == 0)
+                return route;
+        }
+    }
+    return NULL;
+}
+
 static bool route_refuses(struct admin_request *r)
 {
     if (r->admin->draining)
@@ -101,25 +122,34 @@ static bool route_refuses(struct admin_request *r)
 void admin_dispatch(struct admin_request *r, const char *method)
 {
     bool path_known = false;
+    struct route_match match;
     if (route_refuses(r))
         return;
     if (strcmp(method, "HEAD") == 0)
         method = "GET"; // the server leaves the body out
-    for (size_t i = 0; i < OX_COUNT(admin_routes); i++) {
-        size_t topic_at;
-        if (!route_matches(&admin_routes[i], r, &topic_at))
-            continue;
-        path_known = true;
-        if (strcmp(method, admin_routes[i].method) != 0)
-            continue;
-        if (topic_at == 0 || route_parse_topic(r, topic_at))
-            admin_routes[i].handler(r);
-        return;
-    }
-    if (path_known)
+    const struct admin_route *route = route_find(r, method, &match, &path_known);
+    if (route)
+        route_call(r, route, &match);
+    else if (path_known)
         admin_fail(r, MHD_HTTP_METHOD_NOT_ALLOWED, "%s is not a method of this resource", method);
     else
         admin_fail(r, MHD_HTTP_NOT_FOUND, "no such resource on this broker");
+}
+
+void admin_unknown(struct admin_request *r, const char *word)
+{
+    struct route_match match;
+    for (size_t t = 0; t < OX_COUNT(route_tables); t++) {
+        for (size_t i = 0; i < route_tables[t]->count; i++) {
+            const struct admin_route *route = &route_tables[t]->routes[i];
+            size_t len = strlen(route->path);
+            if (route->path[len - 1] == '*' || !route_matches(route, r, &match))
+                continue;
+            admin_fail(r, MHD_HTTP_METHOD_NOT_ALLOWED, "%s is not a method of %s", r->route->method, word);
+            return;
+        }
+    }
+    admin_fail(r, MHD_HTTP_NOT_FOUND, "no such resource on this broker: there is no \"%s\"", word);
 }
 
 unsigned admin_status(enum ox_err err)
@@ -142,6 +172,7 @@ unsigned admin_status(enum ox_err err)
     case OX_E_BUSY:
     case OX_E_INVALID_TOPIC_NAME:
     case OX_E_NOT_ALLOWED:
+    case OX_E_ENCRYPTION_REQUIRED:
     case OX_E_CONSUMER_BUSY:
     case OX_E_CONSUMER_ASSIGN:
     case OX_E_QUOTA_HOLD:

@@ -94,6 +94,10 @@ static void request_free(struct admin_request *r)
     for (size_t i = 0; i < r->count; i++)
         ox_free(r->segments[i]);
     ox_topic_name_fini(&r->topic);
+    ox_free(r->ns);
+    json_decref(r->json);
+    ox_kv_fini(&r->query);
+    ox_kv_fini(&r->headers);
     ox_str_fini(&r->body);
     ox_str_fini(&r->answer);
     ox_free(r);
@@ -105,6 +109,8 @@ static enum MHD_Result request_send(struct admin_request *r)
         MHD_create_response_from_buffer(r->answer.len, (void *)(uintptr_t)ox_str_get(&r->answer), MHD_RESPMEM_MUST_COPY);
     if (r->type)
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, r->type);
+    for (size_t i = 0; i < r->headers.count; i++)
+        MHD_add_response_header(response, r->headers.pairs[i].key, r->headers.pairs[i].value);
     enum MHD_Result result = MHD_queue_response(r->connection, r->status, response);
     MHD_destroy_response(response);
     return result;
@@ -199,6 +205,14 @@ void admin_text(struct admin_request *r, unsigned status, const char *type, cons
     request_answered(r);
 }
 
+void admin_bytes(struct admin_request *r, unsigned status, const void *data, size_t len)
+{
+    ox_str_add(&r->answer, data, len);
+    r->status = status;
+    r->type = "application/json"; // whatever it is: that is what Pulsar says
+    request_answered(r);
+}
+
 // JSON takes only UTF-8, and what the client sent may be anything.
 static void reason_make_utf8(struct ox_str *reason)
 {
@@ -220,12 +234,6 @@ void admin_fail(struct admin_request *r, unsigned status, const char *format, ..
     reason_make_utf8(&reason);
     admin_json(r, status, json_pack("{s:s}", "reason", ox_str_get(&reason)));
     ox_str_fini(&reason);
-}
-
-bool admin_query_true(struct admin_request *r, const char *name)
-{
-    const char *value = MHD_lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND, name);
-    return value && strcmp(value, "true") == 0;
 }
 
 // Segments are decoded one by one after the path is split, so that an encoded slash stays inside its segment.

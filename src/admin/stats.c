@@ -1,17 +1,45 @@
-// stats.c - the figures of a topic under the names that Pulsar's tools read.
-#include "admin/request.h"
-#include "broker/producer.h"
-#include "broker/subscription.h"
+// stats.c - the figures of topics under the names that Pulsar's tools read.
+#include <string.h>
 
-struct stats_call {
-    struct admin_request *request;
-    struct ox_topic_get get;
-    json_t *(*make)(struct ox_topic *t);
-};
+#include "admin/each.h"
+#include "broker/compaction.h"
+#include "broker/producer.h"
 
 static void put(json_t *object, const char *name, json_t *take_value)
 {
     json_object_set_new(object, name, take_value);
+}
+
+static void put_count(json_t *object, const char *name, uint64_t value)
+{
+    put(object, name, json_integer((json_int_t)value));
+}
+
+// Members that are there for tools that ask for them, of things that do not happen here.
+static void put_zeros(json_t *object, const char *const *names)
+{
+    for (; *names; names++)
+        put_count(object, *names, 0);
+}
+
+static void put_time(json_t *object, const char *name, uint64_t ms)
+{
+    char text[40];
+    admin_time(ms, text);
+    put(object, name, json_string(text));
+}
+
+static void put_peer(json_t *object, const char *peer)
+{
+    put(object, "address", json_sprintf("/%s", peer));
+}
+
+// A client may call itself anything: what is no text, or none, is left out.
+static void put_version(json_t *object, const char *version)
+{
+    json_t *text = *version ? json_string(version) : NULL;
+    if (text)
+        put(object, "clientVersion", text);
 }
 
 // The names of a rate's members in one direction.
@@ -25,44 +53,52 @@ static void put_rate(json_t *object, const struct ox_rate *rate, const struct ra
 {
     put(object, names->messages_per_s, json_real(rate->messages_per_s));
     put(object, names->bytes_per_s, json_real(rate->bytes_per_s));
-    put(object, names->bytes, json_integer((json_int_t)rate->bytes));
-    put(object, names->messages, json_integer((json_int_t)rate->messages));
-}
-
-static json_t *stats_metadata(const struct ox_kv *kv)
-{
-    json_t *object = json_object();
-    for (size_t i = 0; i < kv->count; i++)
-        put(object, kv->pairs[i].key, json_string(kv->pairs[i].value));
-    return object;
+    put_count(object, names->bytes, rate->bytes);
+    put_count(object, names->messages, rate->messages);
 }
 
 static json_t *stats_publisher(const struct ox_producer *p)
 {
+    static const char *const modes[] = {"Shared", "Exclusive", "WaitForExclusive", "ExclusiveWithFencing"};
     json_t *o = json_object();
-    put(o, "accessMode", json_string("Shared"));
-    put(o, "producerId", json_integer((json_int_t)p->id));
+    put(o, "accessMode", json_string(modes[p->mode]));
+    put_count(o, "producerId", p->id);
     put(o, "producerName", json_string(p->name));
-    put(o, "address", json_string(p->peer));
-    put(o, "connectedSinceMs", json_integer((json_int_t)p->connected_ms));
+    put_peer(o, p->peer);
+    put_version(o, p->client_version);
+    put_time(o, "connectedSince", p->connected_ms);
     put(o, "msgRateIn", json_real(p->in.messages_per_s));
     put(o, "msgThroughputIn", json_real(p->in.bytes_per_s));
     put(o, "averageMsgSize", json_real(p->in.messages ? (double)p->in.bytes / (double)p->in.messages : 0));
-    put(o, "metadata", stats_metadata(&p->metadata));
+    put(o, "chunkedMessageRate", json_real(0));
+    put(o, "supportsPartialProducer", json_false());
+    put(o, "metadata", admin_kv_json(&p->metadata));
     return o;
 }
 
 static json_t *stats_consumer(const struct ox_consumer *c)
 {
+    static const char *const zeros[] = {"drainingHashesCount", "drainingHashesClearedTotal",
+                                        "drainingHashesUnackedMessages", NULL};
     json_t *o = json_object();
     put(o, "consumerName", json_string(c->name));
-    put(o, "address", json_string(c->peer));
-    put(o, "connectedSinceMs", json_integer((json_int_t)c->connected_ms));
+    put_peer(o, c->peer);
+    put_version(o, c->client_version);
+    put_time(o, "connectedSince", c->connected_ms);
     put(o, "availablePermits", json_integer((json_int_t)c->permits));
-    put(o, "lastAckedTimestamp", json_integer((json_int_t)c->last_acked_ms));
-    put(o, "lastConsumedTimestamp", json_integer((json_int_t)c->last_consumed_ms));
-    put(o, "lastConsumedFlowTimestamp", json_integer((json_int_t)c->last_flow_ms));
-    put(o, "metadata", stats_metadata(&c->metadata));
+    put_count(o, "unackedMessages", c->unacked);
+    put_count(o, "avgMessagesPerEntry", c->out.entries ? c->out.messages / c->out.entries : 0);
+    put(o, "blockedConsumerOnUnackedMsgs", json_boolean(c->held_back));
+    put_count(o, "lastAckedTimestamp", c->last_acked_ms);
+    put_count(o, "lastConsumedTimestamp", c->last_consumed_ms);
+    put_count(o, "lastConsumedFlowTimestamp", c->last_flow_ms);
+    put_time(o, "lastAckedTime", c->last_acked_ms);
+    put_time(o, "lastConsumedTime", c->last_consumed_ms);
+    put(o, "metadata", admin_kv_json(&c->metadata));
+    put(o, "msgRateRedeliver", json_real(0));
+    put(o, "messageAckRate", json_real(0));
+    put(o, "chunkedMessageRate", json_real(0));
+    put_zeros(o, zeros);
     put_rate(o, &c->out, &names_out);
     return o;
 }
@@ -72,98 +108,403 @@ static json_t *stats_position(struct ox_pos p)
     return json_sprintf(OX_POS_FMT, OX_POS_ARG(p));
 }
 
-static json_t *stats_subscription(struct ox_subscription *s)
+static const struct ox_consumer *active_consumer(const struct ox_subscription *s)
+{
+    OX_LIST_EACH(&s->consumers, link) {
+        const struct ox_consumer *c = CONTAINER_OF(link, struct ox_consumer, link);
+        if (c->is_active)
+            return c;
+    }
+    return NULL;
+}
+
+static void put_subscription_state(json_t *o, const struct ox_subscription *s)
+{
+    static const char *const zeros[] = {"earliestMsgPublishTimeInBacklog",
+                                        "lastExpireTimestamp",
+                                        "lastMarkDeleteAdvancedTimestamp",
+                                        "drainingHashesCount",
+                                        "drainingHashesClearedTotal",
+                                        "drainingHashesUnackedMessages",
+                                        "msgInReplay",
+                                        "delayedMessageIndexSizeInBytes",
+                                        "nonContiguousDeletedMessagesRangesSerializedSize",
+                                        "filterProcessedMsgCount",
+                                        "filterAcceptedMsgCount",
+                                        "filterRejectedMsgCount",
+                                        "filterRescheduledMsgCount",
+                                        NULL};
+    const struct ox_consumer *active = active_consumer(s);
+    bool single = s->type == OX_SUB_EXCLUSIVE || s->type == OX_SUB_FAILOVER;
+    put(o, "type", json_string(s->dispatcher ? ox_sub_type_name(s->type) : "None"));
+    put(o, "isDurable", json_boolean(s->durable));
+    put(o, "durable", json_boolean(s->durable));
+    put(o, "isReplicated", json_false());
+    put(o, "replicated", json_false());
+    put(o, "allowOutOfOrderDelivery", json_false());
+    if (single && active)
+        put(o, "activeConsumerName", json_string(active->name));
+    put(o, "blockedSubscriptionOnUnackedMsgs", json_boolean(s->held_back));
+    put(o, "msgRateExpired", json_real(0));
+    put(o, "msgRateRedeliver", json_real(0));
+    put(o, "messageAckRate", json_real(0));
+    put(o, "chunkedMessageRate", json_real(0));
+    put_count(o, "totalMsgExpired", s->expired);
+    put_count(o, "msgDelayed", s->delayed);
+    put_count(o, "nonContiguousDeletedMessagesRanges", s->cursor ? s->cursor->hole_count : 0);
+    put(o, "subscriptionProperties", s->cursor ? admin_kv_json(&s->cursor->properties) : json_object());
+    put(o, "consumersAfterMarkDeletePosition", json_object());
+    put_zeros(o, zeros);
+}
+
+// What an answer leaves out.
+struct stats_options {
+    bool no_publishers, no_consumers;
+};
+
+static struct stats_options stats_options(struct admin_request *r)
+{
+    return (struct stats_options){.no_publishers = admin_query_true(r, "excludePublishers"),
+                                  .no_consumers = admin_query_true(r, "excludeConsumers")};
+}
+
+static json_t *stats_subscription(struct ox_subscription *s, const struct stats_options *options)
 {
     struct ox_subscription_stats figures;
     json_t *o = json_object(), *consumers = json_array();
     ox_subscription_stats(s, &figures);
-    OX_LIST_EACH(&s->consumers, link)
-        json_array_append_new(consumers, stats_consumer(CONTAINER_OF(link, struct ox_consumer, link)));
-    put(o, "type", json_string(ox_sub_type_name(s->type)));
-    put(o, "isDurable", json_boolean(s->durable));
-    put(o, "msgBacklog", json_integer((json_int_t)figures.backlog_entries));
-    put(o, "backlogSize", json_integer((json_int_t)figures.backlog_bytes));
-    put(o, "unackedMessages", json_integer((json_int_t)figures.unacked));
+    OX_LIST_EACH(&s->consumers, link) {
+        if (!options->no_consumers)
+            json_array_append_new(consumers, stats_consumer(CONTAINER_OF(link, struct ox_consumer, link)));
+    }
+    put_subscription_state(o, s);
+    put_count(o, "msgBacklog", figures.backlog_entries);
+    put_count(o, "msgBacklogNoDelayed", figures.backlog_entries - OX_MIN(figures.backlog_entries, s->delayed));
+    put_count(o, "backlogSize", figures.backlog_bytes);
+    put_count(o, "unackedMessages", figures.unacked);
     put(o, "markDeletePosition", stats_position(figures.mark_delete));
     put(o, "readPosition", stats_position(figures.read));
-    put(o, "lastConsumedTimestamp", json_integer((json_int_t)s->last_consumed_ms));
-    put(o, "lastAckedTimestamp", json_integer((json_int_t)s->last_acked_ms));
-    put(o, "lastConsumedFlowTimestamp", json_integer((json_int_t)s->last_flow_ms));
+    put_count(o, "lastConsumedTimestamp", s->last_consumed_ms);
+    put_count(o, "lastAckedTimestamp", s->last_acked_ms);
+    put_count(o, "lastConsumedFlowTimestamp", s->last_flow_ms);
     put(o, "consumers", consumers);
     put_rate(o, &s->out, &names_out);
+    if (ox_subscription_dropped(s))
+        put(o, "msgDropRate", json_real(ox_subscription_dropped(s)->messages_per_s));
     return o;
 }
 
-static json_t *stats_subscriptions(struct ox_topic *t)
+static json_t *stats_subscriptions(struct ox_topic *t, const struct stats_options *options)
 {
     json_t *object = json_object();
     OX_MAP_EACH(&t->subscriptions, node) {
         struct ox_subscription *s = CONTAINER_OF(node, struct ox_subscription, by_name);
-        put(object, s->name, stats_subscription(s));
+        put(object, s->name, stats_subscription(s, options));
     }
     return object;
 }
 
-static json_t *stats_topic(struct ox_topic *t)
+// Messages a second of a non-persistent topic that its subscriptions could not deliver.
+static double stats_drops(const struct ox_topic *t)
+{
+    double drops = 0;
+    OX_MAP_EACH(&t->subscriptions, node) {
+        const struct ox_rate *dropped = ox_subscription_dropped(CONTAINER_OF(node, struct ox_subscription, by_name));
+        drops += dropped ? dropped->messages_per_s : 0;
+    }
+    return drops;
+}
+
+static json_t *stats_compaction(const struct ox_topic *t)
+{
+    struct ox_compaction_info info;
+    json_t *o = json_object();
+    ox_compaction_info(t, &info);
+    put_count(o, "lastCompactionRemovedEventCount", info.removed);
+    put_count(o, "lastCompactionSucceedTimestamp", info.succeeded_ms);
+    put_count(o, "lastCompactionFailedTimestamp", info.failed_ms);
+    put_count(o, "lastCompactionDurationTimeInMills", info.duration_ms);
+    return o;
+}
+
+static void put_topic_rest(json_t *o, struct ox_topic *t)
+{
+    static const char *const zeros[] = {"systemTopicBytesInCounter",
+                                        "bytesOutInternalCounter",
+                                        "publishRateLimitedTimes",
+                                        "earliestMsgPublishTimeInBacklogs",
+                                        "offloadedStorageSize",
+                                        "lastOffloadLedgerId",
+                                        "lastOffloadSuccessTimeStamp",
+                                        "lastOffloadFailureTimeStamp",
+                                        "ongoingTxnCount",
+                                        "abortedTxnCount",
+                                        "committedTxnCount",
+                                        "waitingPublishers",
+                                        "delayedMessageIndexSizeInBytes",
+                                        "nonContiguousDeletedMessagesRanges",
+                                        "nonContiguousDeletedMessagesRangesSerializedSize",
+                                        NULL};
+    put(o, "backlogQuotaLimitSize", json_integer((json_int_t)t->policies.quota_bytes));
+    put(o, "backlogQuotaLimitTime", json_integer((json_int_t)t->policies.quota_s));
+    put(o, "oldestBacklogMessageAgeSeconds", json_integer(-1));
+    put(o, "msgChunkPublished", json_false());
+    put(o, "replication", json_object());
+    put(o, "deduplicationStatus", json_string(t->policies.dedup ? "Enabled" : "Disabled"));
+    put(o, "ownerBroker", json_string(admin_broker_id(t->shard)));
+    put(o, "compaction", stats_compaction(t));
+    if (!t->ml)
+        put(o, "msgDropRate", json_real(stats_drops(t)));
+    put_zeros(o, zeros);
+}
+
+static json_t *stats_topic(struct ox_topic *t, struct stats_options options)
 {
     struct ox_topic_stats figures;
     json_t *o = json_object(), *publishers = json_array();
     ox_topic_stats(t, &figures);
-    OX_LIST_EACH(&t->producers, link)
-        json_array_append_new(publishers, stats_publisher(CONTAINER_OF(link, struct ox_producer, link)));
+    OX_LIST_EACH(&t->producers, link) {
+        if (!options.no_publishers)
+            json_array_append_new(publishers, stats_publisher(CONTAINER_OF(link, struct ox_producer, link)));
+    }
     put_rate(o, &t->in, &names_in);
     put_rate(o, &t->out, &names_out);
     put(o, "averageMsgSize", json_real(figures.mean_message_bytes));
-    put(o, "storageSize", json_integer((json_int_t)figures.storage_bytes));
-    put(o, "backlogSize", json_integer((json_int_t)figures.backlog_bytes));
+    put_count(o, "storageSize", figures.storage_bytes);
+    put_count(o, "backlogSize", figures.backlog_bytes);
     put(o, "publishers", publishers);
-    put(o, "subscriptions", stats_subscriptions(t));
-    put(o, "replication", json_object());
-    put(o, "deduplicationStatus", json_string("Disabled"));
-    put(o, "ownerBroker", json_string(t->shard->config.web_url));
+    put(o, "subscriptions", stats_subscriptions(t, &options));
+    put_topic_rest(o, t);
     return o;
 }
 
-static json_t *stats_subscription_names(struct ox_topic *t)
+static ox_step stats_run(struct admin_each *e)
 {
-    json_t *array = json_array();
-    OX_MAP_EACH(&t->subscriptions, node) {
-        const struct ox_subscription *s = CONTAINER_OF(node, struct ox_subscription, by_name);
-        if (s->durable)
-            json_array_append_new(array, json_string(s->name));
+    e->result = stats_topic(e->topic, stats_options(e->request));
+    return each_ran(e, OX_OK);
+}
+
+static const struct admin_verb stats_verb = {.name = "admin.topic.stats", .partitioned = EACH_NOT_FOUND, .run = stats_run};
+
+// ---- sums over partitions
+
+static json_t *sum_of(const json_t *a, const json_t *b)
+{
+    if (json_is_integer(a) && json_is_integer(b))
+        return json_integer(json_integer_value(a) + json_integer_value(b));
+    return json_real(json_number_value(a) + json_number_value(b));
+}
+
+static void sum_into(json_t *sum, json_t *part);
+
+// Publishers and consumers of all partitions stand in one list; subscriptions are added up by name.
+static void sum_member(json_t *sum, const char *name, json_t *value)
+{
+    static const char *const levels[] = {"backlogQuotaLimitSize", "backlogQuotaLimitTime", "producerId",
+                                         "averageMsgSize", "oldestBacklogMessageAgeSeconds"};
+    json_t *had = json_object_get(sum, name);
+    bool level = false;
+    for (size_t i = 0; i < OX_COUNT(levels); i++)
+        level |= strcmp(levels[i], name) == 0;
+    if (!had)
+        put(sum, name, json_deep_copy(value));
+    else if (json_is_number(value) && json_is_number(had) && !level)
+        put(sum, name, sum_of(had, value));
+    else if (json_is_array(value) && json_is_array(had))
+        json_array_extend(had, value);
+    else if (json_is_object(value) && json_is_object(had))
+        sum_into(had, value);
+}
+
+static void sum_into(json_t *sum, json_t *part)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(part, name, value) sum_member(sum, name, value);
+}
+
+// e->result: the sum; "partitions" in it: each one.
+static ox_step partitioned_run(struct admin_each *e)
+{
+    if (!e->result)
+        e->result = json_pack("{s:{}}", "partitions");
+    const char *wanted = admin_query(e->request, "perPartition");
+    json_t *one = stats_topic(e->topic, stats_options(e->request));
+    if (!wanted || strcmp(wanted, "false") != 0)
+        put(json_object_get(e->result, "partitions"), e->topic->name.full, json_incref(one));
+    sum_into(e->result, one);
+    json_decref(one);
+    return each_ran(e, OX_OK);
+}
+
+static void partitioned_answer(struct admin_each *e)
+{
+    put(e->result, "metadata", json_pack("{s:i, s:b}", "partitions", (int)e->count, "deleted", 0));
+    json_object_del(e->result, "ownerBroker");
+    json_object_del(e->result, "deduplicationStatus");
+    admin_json(e->request, MHD_HTTP_OK, json_incref(e->result));
+}
+
+static void partitioned_plain(struct admin_each *e)
+{
+    admin_fail(e->request, MHD_HTTP_NOT_FOUND, "Partitioned Topic %s not found", e->request->topic.full);
+}
+
+static const struct admin_verb partitioned_verb = {.name = "admin.topic.stats",
+                                                   .partitioned = EACH_PARTITION,
+                                                   .only_partitioned = true,
+                                                   .plain = partitioned_plain,
+                                                   .run = partitioned_run,
+                                                   .answer = partitioned_answer};
+
+// ---- the log
+
+static json_t *internal_ledgers(const struct ox_mledger *ml)
+{
+    json_t *ledgers = json_array();
+    for (size_t i = 0; i < ml->ledger_count; i++) {
+        const struct ox_ml_ledger *l = ml->ledgers[i];
+        json_array_append_new(ledgers, json_pack("{s:I, s:I, s:I, s:b, s:b}", "ledgerId", (json_int_t)l->where.id,
+                                                 "entries", (json_int_t)l->entries, "size", (json_int_t)l->bytes,
+                                                 "offloaded", 0, "underReplicated", 0));
     }
-    return array;
+    return ledgers;
 }
 
-static void stats_ready(struct ox_op *op)
+static json_t *internal_holes(const struct ox_cursor *c)
 {
-    struct stats_call *call = CONTAINER_OF(op, struct stats_call, get.op);
-    struct admin_request *r = call->request;
-    if (op->err == OX_OK) {
-        json_t *answer = call->make(call->get.topic);
-        ox_topic_put(call->get.topic);
-        admin_json(r, MHD_HTTP_OK, answer);
-    } else {
-        admin_error(r, op->err, r->topic.full, call->get.why);
+    struct ox_str text = {0};
+    for (size_t i = 0; i < c->hole_count && text.len < 16384; i++) {
+        const struct ox_cursor_holes *h = &c->holes[i];
+        for (const struct ox_range *range = ox_ranges_at_or_after(&h->acked, 0); range && text.len < 16384;
+             range = ox_ranges_at_or_after(&h->acked, range->last + 1))
+            ox_str_addf(&text, "%s(%lld:%lld..%lld:%lld]", text.len ? "," : "", (long long)h->ledger,
+                        (long long)range->first - 1, (long long)h->ledger, (long long)range->last);
     }
-    ox_free(call);
+    json_t *value = json_sprintf("[%s]", ox_str_get(&text));
+    ox_str_fini(&text);
+    return value;
 }
 
-static void stats_start(struct admin_request *r, json_t *(*make)(struct ox_topic *t))
+static json_t *internal_cursor(const struct ox_cursor *c)
 {
-    struct stats_call *call = ox_malloc(sizeof *call);
-    call->request = r;
-    call->make = make;
-    ox_op_init(&call->get.op, r->admin->shard->loop, stats_ready, "admin.topic.get");
-    ox_topic_get(r->admin->shard, &call->get, &r->topic);
+    static const char *const states[] = {
+        [OX_CURSOR_NO_LEDGER] = "NoLedger", [OX_CURSOR_SWITCHING] = "SwitchingLedger", [OX_CURSOR_OPEN] = "Open", [OX_CURSOR_CLOSING] = "Closing", [OX_CURSOR_CLOSED] = "Closed"};
+    json_t *o = json_object();
+    put(o, "markDeletePosition", stats_position(c->mark_delete));
+    put(o, "readPosition", stats_position(c->read));
+    put(o, "cursorLedger", json_integer((json_int_t)c->cursor_ledger));
+    put(o, "individuallyDeletedMessages", internal_holes(c));
+    put(o, "state", json_string(states[c->state]));
+    put_count(o, "totalNonContiguousDeletedMessagesRange", c->hole_count);
+    put(o, "properties", admin_kv_json(&c->position_properties));
+    return o;
 }
 
-void admin_topic_stats(struct admin_request *r)
+static json_t *internal_topic(const struct ox_mledger *ml)
 {
-    stats_start(r, stats_topic);
+    json_t *o = json_object(), *cursors = json_object();
+    const struct ox_ml_ledger *current = ml->ledger_count ? ml->ledgers[ml->ledger_count - 1] : NULL;
+    OX_LIST_EACH(&ml->cursors, link) {
+        const struct ox_cursor *c = CONTAINER_OF(link, struct ox_cursor, link);
+        put(cursors, c->name, internal_cursor(c));
+    }
+    put_count(o, "entriesAddedCounter", ml->total_entries);
+    put_count(o, "numberOfEntries", ml->total_entries);
+    put_count(o, "totalSize", ml->total_bytes);
+    put_count(o, "currentLedgerEntries", current ? (uint64_t)current->entries : 0);
+    put_count(o, "currentLedgerSize", current ? current->bytes : 0);
+    put_count(o, "pendingAddEntriesCount", 0);
+    put_count(o, "waitingCursorsCount", ml->waiters.count);
+    put(o, "lastConfirmedEntry", stats_position(ml->last));
+    put(o, "state",
+        json_string(ml->terminated               ? "Terminated"
+                    : ml->state == OX_ML_ROLLING ? "ClosedLedger"
+                                                 : "LedgerOpened"));
+    put(o, "ledgers", internal_ledgers(ml));
+    put(o, "cursors", cursors);
+    put(o, "properties", admin_kv_json(&ml->properties));
+    put(o, "schemaLedgers", json_array());
+    return o;
 }
 
-void admin_topic_subscriptions(struct admin_request *r)
+static json_t *internal_of(const struct ox_topic *t)
 {
-    stats_start(r, stats_subscription_names);
+    struct ox_compaction_info info;
+    if (!t->ml)
+        return json_pack("{s:{}}", "cursors");
+    json_t *o = internal_topic(t->ml);
+    ox_compaction_info(t, &info);
+    put_time(o, "lastLedgerCreatedTimestamp", t->loaded_ms);
+    put(o, "compactedLedger",
+        json_pack("{s:I, s:I, s:I, s:b, s:b}", "ledgerId", (json_int_t)info.ledger, "entries", (json_int_t)info.entries,
+                  "size", (json_int_t)info.bytes, "offloaded", 0, "underReplicated", 0));
+    return o;
 }
+
+static ox_step internal_run(struct admin_each *e)
+{
+    e->result = internal_of(e->topic);
+    return each_ran(e, OX_OK);
+}
+
+static const struct admin_verb internal_verb = {
+    .name = "admin.topic.internal", .partitioned = EACH_NOT_FOUND, .run = internal_run};
+
+static ox_step internal_all_run(struct admin_each *e)
+{
+    if (!e->result)
+        e->result = json_pack("{s:{s:i, s:b}, s:{}}", "metadata", "partitions", (int)e->count, "deleted", 0, "partitions");
+    put(json_object_get(e->result, "partitions"), e->topic->name.full, internal_of(e->topic));
+    return each_ran(e, OX_OK);
+}
+
+static const struct admin_verb internal_all_verb = {.name = "admin.topic.internal",
+                                                    .partitioned = EACH_PARTITION,
+                                                    .only_partitioned = true,
+                                                    .plain = partitioned_plain,
+                                                    .run = internal_all_run};
+
+// ---- what the metadata say of the log
+
+static json_t *info_run_one(const struct ox_mledger *ml)
+{
+    json_t *ledgers = json_array(), *cursors = json_object();
+    for (size_t i = 0; i < ml->ledger_count; i++) {
+        const struct ox_ml_ledger *l = ml->ledgers[i];
+        json_array_append_new(ledgers, json_pack("{s:I, s:I, s:I, s:I, s:b}", "ledgerId", (json_int_t)l->where.id,
+                                                 "entries", (json_int_t)l->entries, "size", (json_int_t)l->bytes,
+                                                 "timestamp", (json_int_t)l->closed_ms, "isOffloaded", 0));
+    }
+    OX_LIST_EACH(&ml->cursors, link) {
+        const struct ox_cursor *c = CONTAINER_OF(link, struct ox_cursor, link);
+        if (c->durable)
+            put(cursors, c->name,
+                json_pack("{s:I, s:{s:I, s:I}}", "cursorsLedgerId", (json_int_t)c->cursor_ledger, "markDelete",
+                          "ledgerId", (json_int_t)c->mark_delete.ledger, "entryId", (json_int_t)c->mark_delete.entry));
+    }
+    return json_pack("{s:I, s:o, s:o}", "version", (json_int_t)ml->node_version, "ledgers", ledgers, "cursors", cursors);
+}
+
+static ox_step info_run(struct admin_each *e)
+{
+    e->result = e->topic->ml ? info_run_one(e->topic->ml) : json_pack("{s:[], s:{}}", "ledgers", "cursors");
+    return each_ran(e, OX_OK);
+}
+
+static const struct admin_verb info_verb = {.name = "admin.topic.info", .partitioned = EACH_NOT_FOUND, .run = info_run};
+
+static void stats_verbs(struct admin_request *r)
+{
+    each_start(each_new(r, (const struct admin_verb *)r->route->arg));
+}
+
+#define TOPIC "admin/v2/D/T/T/T"
+static const struct admin_route routes[] = {
+    {"GET", TOPIC "/stats", stats_verbs, &stats_verb},
+    {"GET", TOPIC "/partitioned-stats", stats_verbs, &partitioned_verb},
+    {"GET", TOPIC "/internalStats", stats_verbs, &internal_verb},
+    {"GET", TOPIC "/partitioned-internalStats", stats_verbs, &internal_all_verb},
+    {"GET", TOPIC "/internal-info", stats_verbs, &info_verb},
+};
+const struct admin_route_table admin_stats = {routes, OX_COUNT(routes)};

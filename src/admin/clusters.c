@@ -1,0 +1,196 @@
+// clusters.c - /admin/v2/clusters: which clusters this instance knows.
+#include <string.h>
+
+#include "admin/node.h"
+
+#define CLUSTER_AT 3
+
+struct cluster_call {
+    struct admin_request *request;
+    struct ox_meta_children children;
+    struct ox_meta_put put;
+    struct ox_meta_del del;
+};
+
+static struct cluster_call *cluster_call_new(struct admin_request *r)
+{
+    struct cluster_call *c = ox_malloc(sizeof *c);
+    c->request = r;
+    return c;
+}
+
+static char *cluster_path(const struct admin_request *r)
+{
+    return ox_asprintf("/admin/clusters/%s", r->segments[CLUSTER_AT]);
+}
+
+static void clusters_listed(struct ox_op *op)
+{
+    struct cluster_call *c = CONTAINER_OF(op, struct cluster_call, children.op);
+    json_t *names = json_array();
+    for (size_t i = 0; op->err == OX_OK && i < c->children.count; i++) {
+        if (strcmp(c->children.names[i], "global") != 0) // not a cluster, but what replication once used for all of them
+            json_array_append_new(names, json_string(c->children.names[i]));
+    }
+    if (op->err == OX_OK)
+        ox_meta_names_free(c->children.names, c->children.count);
+    if (op->err == OX_OK || op->err == OX_E_NOT_FOUND) {
+        admin_json(c->request, MHD_HTTP_OK, names);
+    } else {
+        json_decref(names);
+        admin_error(c->request, op->err, "clusters", NULL);
+    }
+    ox_free(c);
+}
+
+static void clusters_list(struct admin_request *r)
+{
+    struct cluster_call *c = cluster_call_new(r);
+    ox_op_init(&c->children.op, r->admin->shard->loop, clusters_listed, "clusters.list");
+    ox_meta_children(r->admin->shard->meta, &c->children, "/admin/clusters");
+}
+
+static void cluster_read(struct admin_node *n)
+{
+    admin_json(n->request, MHD_HTTP_OK, json_incref(n->value));
+}
+
+static bool cluster_named(struct admin_request *r)
+{
+    if (admin_name_valid(r->segments[CLUSTER_AT]))
+        return true;
+    admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Cluster name is not valid: %s", r->segments[CLUSTER_AT]);
+    return false;
+}
+
+static void cluster_get(struct admin_request *r)
+{
+    if (cluster_named(r))
+        admin_node_read(r, cluster_path(r), "Cluster", NULL, cluster_read);
+}
+
+static bool cluster_url_valid(const json_t *body, const char *member, const char *scheme, const char *secure)
+{
+    const json_t *url = json_object_get(body, member);
+    const char *text = json_string_value(url);
+    if (!url || json_is_null(url) || (text && !*text))
+        return true;
+    return text && (strncmp(text, scheme, strlen(scheme)) == 0 || strncmp(text, secure, strlen(secure)) == 0);
+}
+
+// The body, checked. False: answered.
+static bool cluster_body(struct admin_request *r, json_t **ret)
+{
+    if (!admin_body(r, ret))
+        return false;
+    if (!json_is_object(*ret)) {
+        admin_fail(r, MHD_HTTP_BAD_REQUEST,
+                   "cluster data is required: an object with \"serviceUrl\" and \"brokerServiceUrl\"");
+        return false;
+    }
+    const char *wrong =
+        !cluster_url_valid(*ret, "serviceUrl", "http://", "https://")                   ? "serviceUrl"
+        : !cluster_url_valid(*ret, "serviceUrlTls", "http://", "https://")              ? "serviceUrlTls"
+        : !cluster_url_valid(*ret, "brokerServiceUrl", "pulsar://", "pulsar+ssl://")    ? "brokerServiceUrl"
+        : !cluster_url_valid(*ret, "brokerServiceUrlTls", "pulsar://", "pulsar+ssl://") ? "brokerServiceUrlTls"
+                                                                                        : NULL;
+    if (wrong)
+        admin_fail(r, MHD_HTTP_BAD_REQUEST,
+                   "Illegal %s, example: http://pulsar.example.com:8080 or pulsar://pulsar.example.com:6650", wrong);
+    return !wrong;
+}
+
+static void cluster_put(struct ox_op *op)
+{
+    struct cluster_call *c = CONTAINER_OF(op, struct cluster_call, put.op);
+    struct admin_request *r = c->request;
+    if (op->err == OX_OK) {
+        ox_free(c->put.path);
+        admin_empty(r, MHD_HTTP_OK);
+    } else if (op->err == OX_E_BAD_VERSION) {
+        admin_fail(r, MHD_HTTP_CONFLICT, "Cluster already exists: %s", r->segments[CLUSTER_AT]);
+    } else {
+        admin_error(r, op->err, r->segments[CLUSTER_AT], NULL);
+    }
+    ox_free(c);
+}
+
+static void cluster_defaults(json_t *body)
+{
+    static const char *const flags[] = {"brokerClientTlsEnabled", "tlsAllowInsecureConnection",
+                                        "brokerClientTlsEnabledWithKeyStore"};
+    for (size_t i = 0; i < OX_COUNT(flags); i++) {
+        if (!json_object_get(body, flags[i]))
+            json_object_set_new(body, flags[i], json_false());
+    }
+}
+
+static void cluster_create(struct admin_request *r)
+{
+    json_t *body;
+    if (!cluster_named(r) || !cluster_body(r, &body))
+        return;
+    cluster_defaults(body);
+    OX_CLEANUP(ox_free_ptr)
+    char *path = cluster_path(r);
+    struct cluster_call *c = cluster_call_new(r);
+    struct ox_buf value = admin_json_buf(body);
+    ox_op_init(&c->put.op, r->admin->shard->loop, cluster_put, "cluster.put");
+    ox_meta_put(r->admin->shard->meta, &c->put, path, value, OX_META_ABSENT, 0);
+    ox_buf_unref(&value);
+}
+
+static bool cluster_change(struct admin_node *n)
+{
+    json_t *body = n->request->json;
+    cluster_defaults(body);
+    json_object_clear(n->value);
+    json_object_update(n->value, body);
+    return true;
+}
+
+static void cluster_changed(struct admin_node *n)
+{
+    admin_empty(n->request, MHD_HTTP_OK);
+}
+
+static void cluster_update(struct admin_request *r)
+{
+    json_t *body;
+    if (cluster_named(r) && cluster_body(r, &body))
+        admin_node_change(r, cluster_path(r), "Cluster", NULL, cluster_change, cluster_changed);
+}
+
+static void cluster_deleted(struct ox_op *op)
+{
+    struct cluster_call *c = CONTAINER_OF(op, struct cluster_call, del.op);
+    struct admin_request *r = c->request;
+    if (op->err == OX_E_NOT_FOUND)
+        admin_fail(r, MHD_HTTP_NOT_FOUND, "Cluster does not exist: %s", r->segments[CLUSTER_AT]);
+    else
+        admin_done(r, op->err, r->segments[CLUSTER_AT], NULL);
+    ox_free(c);
+}
+
+static void cluster_delete(struct admin_request *r)
+{
+    if (!cluster_named(r))
+        return;
+    if (strcmp(r->segments[CLUSTER_AT], r->admin->shard->config.cluster) == 0) {
+        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Cluster not empty: %s is the one this broker is in",
+                   r->segments[CLUSTER_AT]);
+        return;
+    }
+    OX_CLEANUP(ox_free_ptr)
+    char *path = cluster_path(r);
+    struct cluster_call *c = cluster_call_new(r);
+    ox_op_init(&c->del.op, r->admin->shard->loop, cluster_deleted, "cluster.delete");
+    ox_meta_del(r->admin->shard->meta, &c->del, path, OX_META_ANY);
+}
+
+static const struct admin_route routes[] = {
+    {"GET", "admin/v2/clusters", clusters_list, NULL},       {"GET", "admin/v2/clusters/*", cluster_get, NULL},
+    {"PUT", "admin/v2/clusters/*", cluster_create, NULL},    {"POST", "admin/v2/clusters/*", cluster_update, NULL},
+    {"DELETE", "admin/v2/clusters/*", cluster_delete, NULL},
+};
+const struct admin_route_table admin_clusters = {routes, OX_COUNT(routes)};

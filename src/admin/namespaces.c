@@ -1,0 +1,353 @@
+// namespaces.c - /admin/v2/namespaces: lists, making, deleting, bundles, topics, properties, permissions, clusters.
+#include <string.h>
+
+#include "admin/node.h"
+#include "broker/namespace_admin.h"
+
+#define NAME_AT 6 // the segment behind a word like "property"
+
+struct ns_call {
+    struct admin_request *request;
+    union {
+        struct ox_namespace_create create;
+        struct ox_namespace_delete delete;
+        struct ox_tenant_namespaces list;
+        struct ox_topics_list topics;
+    };
+};
+
+static struct ns_call *ns_call_new(struct admin_request *r)
+{
+    struct ns_call *c = ox_malloc(sizeof *c);
+    c->request = r;
+    return c;
+}
+
+// ---- lists
+
+static void ns_listed(struct ox_op *op)
+{
+    struct ns_call *c = CONTAINER_OF(op, struct ns_call, list.op);
+    if (op->err == OX_OK)
+        admin_json(c->request, MHD_HTTP_OK, admin_names(c->list.names, c->list.count));
+    else if (op->err == OX_E_NOT_FOUND)
+        admin_fail(c->request, MHD_HTTP_NOT_FOUND, "Tenant not found: %s", c->request->segments[3]);
+    else
+        admin_error(c->request, op->err, c->request->segments[3], NULL);
+    ox_tenant_namespaces_fini(&c->list);
+    ox_free(c);
+}
+
+static void ns_list(struct admin_request *r)
+{
+    if (!admin_name_valid(r->segments[3])) {
+        admin_fail(r, MHD_HTTP_NOT_FOUND, "Tenant not found: %s", r->segments[3]);
+        return;
+    }
+    struct ns_call *c = ns_call_new(r);
+    ox_op_init(&c->list.op, r->admin->shard->loop, ns_listed, "tenant.namespaces");
+    ox_tenant_namespaces(r->admin->shard, &c->list, r->segments[3]);
+}
+
+static void ns_topics_listed(struct ox_op *op)
+{
+    struct ns_call *c = CONTAINER_OF(op, struct ns_call, topics.op);
+    if (op->err == OX_OK)
+        admin_json(c->request, MHD_HTTP_OK, admin_names(c->topics.names, c->topics.count));
+    else if (op->err == OX_E_NAMESPACE_NOT_FOUND)
+        admin_fail(c->request, MHD_HTTP_NOT_FOUND, "Namespace does not exist: %s", c->request->ns);
+    else
+        admin_error(c->request, op->err, c->request->ns, NULL);
+    ox_topics_list_fini(&c->topics);
+    ox_free(c);
+}
+
+static void ns_list_topics(struct admin_request *r, enum ox_topics_mode mode, bool partitioned, bool with_system)
+{
+    struct ns_call *c = ns_call_new(r);
+    ox_op_init(&c->topics.op, r->admin->shard->loop, ns_topics_listed, "topics.list");
+    c->topics.mode = mode;
+    c->topics.partitioned = partitioned;
+    c->topics.with_system = with_system;
+    ox_topics_list(r->admin->shard, &c->topics, r->ns);
+}
+
+static enum ox_topics_mode domain_mode(const struct admin_request *r)
+{
+    return strcmp(r->segments[2], "persistent") == 0 ? OX_TOPICS_PERSISTENT : OX_TOPICS_NON_PERSISTENT;
+}
+
+static void ns_domain_topics(struct admin_request *r)
+{
+    ns_list_topics(r, domain_mode(r), false, admin_query_true(r, "includeSystemTopic"));
+}
+
+static void ns_partitioned_topics(struct admin_request *r)
+{
+    ns_list_topics(r, domain_mode(r), true, admin_query_true(r, "includeSystemTopic"));
+}
+
+static void ns_topics(struct admin_request *r)
+{
+    static const char *const modes[] = {
+        [OX_TOPICS_PERSISTENT] = "PERSISTENT", [OX_TOPICS_NON_PERSISTENT] = "NON_PERSISTENT", [OX_TOPICS_ALL] = "ALL"};
+    const char *asked = admin_query(r, "mode");
+    for (size_t i = 0; i < OX_COUNT(modes); i++) {
+        if (strcmp(asked ? asked : "PERSISTENT", modes[i]) == 0) {
+            ns_list_topics(r, (enum ox_topics_mode)i, false, admin_query_true(r, "includeSystemTopic"));
+            return;
+        }
+    }
+    admin_fail(r, MHD_HTTP_NOT_FOUND, "there is no mode \"%s\": it is PERSISTENT, NON_PERSISTENT or ALL", asked);
+}
+
+// ---- making and deleting
+
+static void ns_created(struct ox_op *op)
+{
+    struct ns_call *c = CONTAINER_OF(op, struct ns_call, create.op);
+    struct admin_request *r = c->request;
+    if (op->err == OX_E_EXISTS)
+        admin_fail(r, MHD_HTTP_CONFLICT, "Namespace already exists: %s", r->ns);
+    else if (op->err == OX_E_NOT_FOUND)
+        admin_fail(r, MHD_HTTP_NOT_FOUND, "Tenant does not exist: %s", r->segments[3]);
+    else
+        admin_done(r, op->err, r->ns, c->create.why);
+    ox_free(c);
+}
+
+// Clusters other than this one cannot be named until replication knows them. Pulsar asks the tenant's list.
+static bool ns_clusters_known(struct admin_request *r, const json_t *clusters)
+{
+    size_t i;
+    json_t *value;
+    json_array_foreach(clusters, i, value)
+    {
+        const char *name = json_string_value(value);
+        if (!name || strcmp(name, r->admin->shard->config.cluster) != 0) {
+            admin_fail(r, MHD_HTTP_FORBIDDEN, "Cluster [%s] is not in the list of allowed clusters list for tenant [%s]",
+                       name ? name : "?", r->segments[3]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool ns_create_body(struct admin_request *r, json_t **ret)
+{
+    if (!admin_body(r, ret))
+        return false;
+    if (*ret && !json_is_object(*ret) && !json_is_null(*ret)) {
+        admin_fail(r, MHD_HTTP_BAD_REQUEST, "the body must be an object: the namespace's policies");
+        return false;
+    }
+    return ns_clusters_known(r, json_object_get(*ret, "replication_clusters"));
+}
+
+static void ns_create(struct admin_request *r)
+{
+    json_t *body;
+    if (!ns_create_body(r, &body))
+        return;
+    struct ns_call *c = ns_call_new(r);
+    OX_CLEANUP(ox_free_ptr)
+    char *text = json_is_object(body) ? ox_strdup(ox_str_get(&r->body)) : NULL;
+    ox_op_init(&c->create.op, r->admin->shard->loop, ns_created, "namespace.create");
+    ox_namespace_create(r->admin->shard, &c->create, r->ns, text);
+}
+
+static void ns_deleted(struct ox_op *op)
+{
+    struct ns_call *c = CONTAINER_OF(op, struct ns_call, delete.op);
+    struct admin_request *r = c->request;
+    if (op->err == OX_E_NAMESPACE_NOT_FOUND)
+        admin_fail(r, MHD_HTTP_NOT_FOUND, "Namespace %s does not exist.", r->ns);
+    else if (op->err == OX_E_CONFLICT)
+        admin_fail(r, MHD_HTTP_CONFLICT, "Cannot delete non empty namespace: %s", r->ns);
+    else
+        admin_done(r, op->err, r->ns, c->delete.why);
+    ox_free(c);
+}
+
+static void ns_delete(struct admin_request *r)
+{
+    struct ns_call *c = ns_call_new(r);
+    ox_op_init(&c->delete.op, r->admin->shard->loop, ns_deleted, "namespace.delete");
+    c->delete.force = admin_query_true(r, "force");
+    ox_namespace_delete(r->admin->shard, &c->delete, r->ns);
+}
+
+// ---- reading parts of the policies
+
+// A part of the policies that a GET shows as it is.
+struct ns_part {
+    const char *group, *member; // group NULL: a member of the node itself
+    const char *fallback;       // JSON where there is none; NULL: the whole node is shown
+};
+static const struct ns_part part_all = {NULL, NULL, NULL};
+static const struct ns_part part_bundles = {NULL, "bundles", "{}"};
+static const struct ns_part part_properties = {NULL, "properties", "{}"};
+static const struct ns_part part_clusters = {NULL, "replication_clusters", "[]"};
+static const struct ns_part part_allowed = {NULL, "allowed_clusters", "[]"};
+static const struct ns_part part_roles = {"auth_policies", "namespace_auth", "{}"};
+static const struct ns_part part_subscription_roles = {"auth_policies", "subscription_auth_roles", "{}"};
+
+static void ns_part_read(struct admin_node *n)
+{
+    const struct ns_part *p = (const struct ns_part *)n->request->route->arg;
+    const json_t *group = p->group ? json_object_get(n->value, p->group) : n->value;
+    json_t *value = p->member ? json_object_get(group, p->member) : n->value;
+    if (value && !json_is_null(value))
+        admin_json(n->request, MHD_HTTP_OK, json_incref(value));
+    else
+        admin_bytes(n->request, MHD_HTTP_OK, p->fallback, strlen(p->fallback));
+}
+
+static void ns_part_get(struct admin_request *r)
+{
+    admin_node_read(r, admin_namespace_path(r->ns), "Namespace", NULL, ns_part_read);
+}
+
+// ---- properties
+
+static json_t *ns_object(json_t *parent, const char *member)
+{
+    if (!json_is_object(json_object_get(parent, member)))
+        json_object_set_new(parent, member, json_object());
+    return json_object_get(parent, member);
+}
+
+static bool properties_change(struct admin_node *n)
+{
+    json_object_update(ns_object(n->value, "properties"), n->request->json);
+    return true;
+}
+
+static bool texts_object(const json_t *body)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)body, key, value)
+    {
+        if (!json_is_string(value))
+            return false;
+    }
+    return json_is_object(body);
+}
+
+static void ns_properties_set(struct admin_request *r)
+{
+    json_t *body;
+    if (!admin_body(r, &body))
+        return;
+    if (texts_object(body))
+        admin_namespace_change(r, properties_change);
+    else
+        admin_fail(r, MHD_HTTP_BAD_REQUEST, "the body must be an object of texts: the namespace's properties");
+}
+
+static bool properties_clear(struct admin_node *n)
+{
+    return json_object_set_new(n->value, "properties", json_object()) == 0;
+}
+
+static void ns_properties_clear(struct admin_request *r)
+{
+    admin_namespace_change(r, properties_clear);
+}
+
+static void property_answer(struct admin_node *n)
+{
+    const char *text =
+        json_string_value(json_object_get(json_object_get(n->value, "properties"), n->request->segments[NAME_AT]));
+    admin_bytes(n->request, MHD_HTTP_OK, text ? text : "", text ? strlen(text) : 0);
+}
+
+static void ns_property_get(struct admin_request *r)
+{
+    admin_node_read(r, admin_namespace_path(r->ns), "Namespace", NULL, property_answer);
+}
+
+static bool property_set(struct admin_node *n)
+{
+    char *const *segments = n->request->segments;
+    if (json_object_set_new(ns_object(n->value, "properties"), segments[NAME_AT], json_string(segments[NAME_AT + 1])) == 0)
+        return true;
+    admin_fail(n->request, MHD_HTTP_BAD_REQUEST, "a property's name and value must be UTF-8");
+    return false;
+}
+
+static void ns_property_set(struct admin_request *r)
+{
+    admin_namespace_change(r, property_set);
+}
+
+// What it was is the answer.
+static bool property_drop(struct admin_node *n)
+{
+    json_t *properties = ns_object(n->value, "properties");
+    const char *text = json_string_value(json_object_get(properties, n->request->segments[NAME_AT]));
+    n->request->json = json_string(text ? text : "");
+    json_object_del(properties, n->request->segments[NAME_AT]);
+    return true;
+}
+
+static void property_dropped(struct admin_node *n)
+{
+    const char *text = json_string_value(n->request->json);
+    admin_bytes(n->request, MHD_HTTP_OK, text, strlen(text));
+}
+
+static void ns_property_remove(struct admin_request *r)
+{
+    admin_node_change(r, admin_namespace_path(r->ns), "Namespace", NULL, property_drop, property_dropped);
+}
+
+// ---- clusters
+
+static bool clusters_change(struct admin_node *n)
+{
+    const struct ns_part *p = (const struct ns_part *)n->request->route->arg;
+    return json_object_set(n->value, p->member, n->request->json) == 0;
+}
+
+static void clusters_changed(struct admin_node *n)
+{
+    admin_empty(n->request, MHD_HTTP_OK);
+}
+
+static void ns_clusters_set(struct admin_request *r)
+{
+    json_t *body;
+    if (!admin_body(r, &body))
+        return;
+    if (!json_is_array(body) || (json_array_size(body) == 0 && r->route->arg == &part_clusters))
+        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "ClusterIds should not be null or empty");
+    else if (ns_clusters_known(r, body))
+        admin_node_change(r, admin_namespace_path(r->ns), "Namespace", NULL, clusters_change, clusters_changed);
+}
+
+#define NS "admin/v2/namespaces/N/N"
+static const struct admin_route routes[] = {
+    {"GET", "admin/v2/namespaces/*", ns_list, NULL},
+    {"GET", NS, ns_part_get, &part_all},
+    {"PUT", NS, ns_create, NULL},
+    {"DELETE", NS, ns_delete, NULL},
+    {"GET", NS "/topics", ns_topics, NULL},
+    {"GET", NS "/bundles", ns_part_get, &part_bundles},
+    {"GET", NS "/properties", ns_part_get, &part_properties},
+    {"PUT", NS "/properties", ns_properties_set, NULL},
+    {"DELETE", NS "/properties", ns_properties_clear, NULL},
+    {"GET", NS "/property/*", ns_property_get, NULL},
+    {"PUT", NS "/property/*/*", ns_property_set, NULL},
+    {"DELETE", NS "/property/*", ns_property_remove, NULL},
+    {"GET", NS "/replication", ns_part_get, &part_clusters},
+    {"POST", NS "/replication", ns_clusters_set, &part_clusters},
+    {"GET", NS "/allowedClusters", ns_part_get, &part_allowed},
+    {"POST", NS "/allowedClusters", ns_clusters_set, &part_allowed},
+    {"GET", NS "/permissions", ns_part_get, &part_roles},
+    {"GET", NS "/permissions/subscription", ns_part_get, &part_subscription_roles},
+    {"GET", "admin/v2/D/N/N", ns_domain_topics, NULL},
+    {"GET", "admin/v2/D/N/N/partitioned", ns_partitioned_topics, NULL},
+};
+const struct admin_route_table admin_namespaces = {routes, OX_COUNT(routes)};

@@ -1,0 +1,128 @@
+// node.c - reading and changing JSON nodes for requests.
+#include "admin/node.h"
+
+#include <string.h>
+
+#define NODE_TRIES_MAX 16 // lost races, one after the other
+
+static ox_step node_get(struct ox_seq *s);
+
+static struct admin_node *node_of(struct ox_seq *s)
+{
+    return CONTAINER_OF(s, struct admin_node, seq);
+}
+
+static void node_done(struct ox_seq *s, enum ox_err err)
+{
+    struct admin_node *n = node_of(s);
+    struct admin_request *r = n->request;
+    if (err == OX_E_NOT_FOUND)
+        admin_fail(r, MHD_HTTP_NOT_FOUND, "%s does not exist", n->no_tenant ? "Tenant" : n->what); // clients compare this sentence
+    else if (err)
+        admin_error(r, err, n->what, err == OX_E_BAD_VERSION ? "others keep changing it; try again" : NULL);
+    else if (n->change && !r->answered && n->changed)
+        n->changed(n);
+    else if (n->change && !r->answered)
+        admin_empty(r, MHD_HTTP_NO_CONTENT);
+    json_decref(n->value);
+    ox_free(n->path);
+    ox_free(n);
+}
+
+static ox_step node_put(struct ox_seq *s)
+{
+    struct admin_node *n = node_of(s);
+    if (s->err == OX_E_BAD_VERSION && ++n->tries < NODE_TRIES_MAX)
+        return OX_GOTO(s, node_get);
+    if (s->err)
+        return OX_FINISH(s, s->err);
+    ox_free(n->put.path);
+    n->version = n->put.stat.version;
+    return OX_FINISH(s, OX_OK);
+}
+
+static ox_step node_write(struct ox_seq *s)
+{
+    struct admin_node *n = node_of(s);
+    struct ox_buf value = admin_json_buf(n->value);
+    ox_seq_bind(s, &n->put.op, "node.put");
+    ox_meta_put(n->request->admin->shard->meta, &n->put, n->path, value, n->version, 0);
+    ox_buf_unref(&value);
+    return OX_WAIT(s, node_put);
+}
+
+static ox_step node_tenant_got(struct ox_seq *s)
+{
+    struct admin_node *n = node_of(s);
+    if (!s->err)
+        ox_buf_unref(&n->get.value);
+    n->no_tenant = s->err == OX_E_NOT_FOUND;
+    return OX_FINISH(s, OX_E_NOT_FOUND);
+}
+
+// A namespace that is not there: is it the tenant that is missing?
+static ox_step node_tenant(struct admin_node *n)
+{
+    OX_CLEANUP(ox_free_ptr)
+    char *path = ox_strndup(n->path, (size_t)(strrchr(n->path, '/') - n->path));
+    ox_seq_bind(&n->seq, &n->get.op, "node.tenant");
+    ox_meta_get(n->request->admin->shard->meta, &n->get, path);
+    return OX_WAIT(&n->seq, node_tenant_got);
+}
+
+static ox_step node_got(struct ox_seq *s)
+{
+    struct admin_node *n = node_of(s);
+    if (s->err == OX_E_NOT_FOUND && n->request->ns && n->change)
+        return node_tenant(n);
+    if (s->err)
+        return OX_FINISH(s, s->err);
+    json_decref(n->value);
+    n->value = json_loadb((const char *)n->get.value.data, n->get.value.len, 0, NULL);
+    n->version = n->get.stat.version;
+    ox_buf_unref(&n->get.value);
+    if (!json_is_object(n->value))
+        return OX_FINISH(s, OX_E_CORRUPT);
+    if (json_is_true(json_object_get(n->value, "deleted")))
+        return OX_FINISH(s, OX_E_NOT_FOUND);
+    if (n->read)
+        n->read(n);
+    else if (n->change(n))
+        return OX_GOTO(s, node_write);
+    return OX_FINISH(s, OX_OK);
+}
+
+static ox_step node_get(struct ox_seq *s)
+{
+    struct admin_node *n = node_of(s);
+    ox_seq_bind(s, &n->get.op, "node.get");
+    ox_meta_get(n->request->admin->shard->meta, &n->get, n->path);
+    return OX_WAIT(s, node_got);
+}
+
+static struct admin_node *node_new(struct admin_request *r, char *take_path, const char *what, const void *arg)
+{
+    struct admin_node *n = ox_malloc(sizeof *n);
+    n->request = r;
+    n->path = take_path;
+    n->what = what;
+    n->arg = arg;
+    return n;
+}
+
+void admin_node_read(struct admin_request *r, char *take_path, const char *what, const void *arg,
+                     void (*read)(struct admin_node *n))
+{
+    struct admin_node *n = node_new(r, take_path, what, arg);
+    n->read = read;
+    ox_seq_start(&n->seq, r->admin->shard->loop, "admin.node.read", node_get, node_done);
+}
+
+void admin_node_change(struct admin_request *r, char *take_path, const char *what, const void *arg,
+                       bool (*change)(struct admin_node *n), void (*changed)(struct admin_node *n))
+{
+    struct admin_node *n = node_new(r, take_path, what, arg);
+    n->change = change;
+    n->changed = changed;
+    ox_seq_start(&n->seq, r->admin->shard->loop, "admin.node.change", node_get, node_done);
+}

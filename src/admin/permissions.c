@@ -1,0 +1,243 @@
+// permissions.c - which roles may do what in a namespace, with a topic, with a subscription: kept for when there is authorization. Roles are decoded once only.
+#include <string.h>
+
+#include "admin/node.h"
+#include "broker/partitions.h"
+
+#define ROLE_AT 6       // the segment behind "permissions" of a namespace
+#define TOPIC_ROLE_AT 7 // and of a topic
+
+static const char *const actions[] = {"consume", "functions", "packages", "produce", "sinks", "sources"}; // sorted
+
+static bool action_in(const json_t *list, const char *action)
+{
+    size_t i;
+    json_t *value;
+    json_array_foreach(list, i, value)
+    {
+        if (json_is_string(value) && strcmp(json_string_value(value), action) == 0)
+            return true;
+    }
+    return false;
+}
+
+// The actions of a list, each once and sorted.
+static json_t *actions_of(const json_t *list)
+{
+    json_t *sorted = json_array();
+    for (size_t i = 0; i < OX_COUNT(actions); i++) {
+        if (action_in(list, actions[i]))
+            json_array_append_new(sorted, json_string(actions[i]));
+    }
+    return sorted;
+}
+
+static bool action_known(const char *action)
+{
+    for (size_t i = 0; i < OX_COUNT(actions); i++) {
+        if (action && strcmp(actions[i], action) == 0)
+            return true;
+    }
+    return false;
+}
+
+// The body must be a list of actions. False: answered.
+static bool actions_body(struct admin_request *r)
+{
+    json_t *body, *value;
+    size_t i;
+    if (!admin_body(r, &body))
+        return false;
+    bool known = json_is_array(body);
+    json_array_foreach(body, i, value) known &= action_known(json_string_value(value));
+    if (!known)
+        admin_fail(r, MHD_HTTP_BAD_REQUEST,
+                   "the body must be a list of actions: produce, consume, functions, sources, sinks, packages");
+    return known;
+}
+
+static json_t *object_under(json_t *parent, const char *member)
+{
+    if (!json_is_object(json_object_get(parent, member)))
+        json_object_set_new(parent, member, json_object());
+    return json_object_get(parent, member);
+}
+
+static json_t *auth_part(const struct admin_node *n, const char *part)
+{
+    return object_under(object_under(n->value, "auth_policies"), part);
+}
+
+static bool role_set(struct admin_node *n, json_t *roles, const char *role)
+{
+    if (json_object_set_new(roles, role, actions_of(n->request->json)) == 0)
+        return true;
+    admin_fail(n->request, MHD_HTTP_BAD_REQUEST, "a role's name must be UTF-8");
+    return false;
+}
+
+// ---- of a namespace
+
+static bool grant_change(struct admin_node *n)
+{
+    return role_set(n, auth_part(n, "namespace_auth"), n->request->segments[ROLE_AT]);
+}
+
+static void role_grant(struct admin_request *r)
+{
+    if (actions_body(r))
+        admin_namespace_change(r, grant_change);
+}
+
+static bool revoke_change(struct admin_node *n)
+{
+    json_object_del(auth_part(n, "namespace_auth"), n->request->segments[ROLE_AT]);
+    return true;
+}
+
+static void role_revoke(struct admin_request *r)
+{
+    admin_namespace_change(r, revoke_change);
+}
+
+// ---- of a subscription: which roles may use it
+
+static bool subscription_grant_change(struct admin_node *n)
+{
+    OX_CLEANUP(ox_free_ptr)
+    char *name = admin_twice(n->request, ROLE_AT + 1);
+    json_t *body = n->request->json, *value;
+    size_t i;
+    bool texts = json_is_array(body);
+    json_array_foreach(body, i, value) texts &= json_is_string(value);
+    if (texts && json_object_set(auth_part(n, "subscription_auth_roles"), name, body) == 0)
+        return true;
+    admin_fail(n->request, MHD_HTTP_BAD_REQUEST, "the body must be a list of roles");
+    return false;
+}
+
+static void subscription_grant(struct admin_request *r)
+{
+    json_t *body;
+    if (admin_body(r, &body))
+        admin_namespace_change(r, subscription_grant_change);
+}
+
+static bool subscription_revoke_change(struct admin_node *n)
+{
+    OX_CLEANUP(ox_free_ptr)
+    char *name = admin_twice(n->request, ROLE_AT);
+    json_t *subscriptions = auth_part(n, "subscription_auth_roles"), *roles = json_object_get(subscriptions, name);
+    for (size_t i = json_array_size(roles); i-- > 0;) {
+        const char *role = json_string_value(json_array_get(roles, i));
+        if (role && strcmp(role, n->request->segments[ROLE_AT + 1]) == 0)
+            json_array_remove(roles, i);
+    }
+    if (json_array_size(roles) == 0)
+        json_object_del(subscriptions, name);
+    return true;
+}
+
+static void subscription_revoke(struct admin_request *r)
+{
+    admin_namespace_change(r, subscription_revoke_change);
+}
+
+// ---- of a topic
+
+struct topic_permission {
+    struct admin_request *request;
+    struct ox_partitions_get look;
+    void (*go)(struct admin_request *r);
+};
+
+static void topic_looked(struct ox_op *op)
+{
+    struct topic_permission *p = CONTAINER_OF(op, struct topic_permission, look.op);
+    struct admin_request *r = p->request;
+    if (op->err == OX_OK)
+        p->go(r);
+    else if (op->err == OX_E_TOPIC_NOT_FOUND)
+        admin_fail(r, MHD_HTTP_NOT_FOUND, "Topic %s not found", r->topic.full);
+    else
+        admin_error(r, op->err, r->topic.full, NULL);
+    ox_free(p);
+}
+
+// Goes on if the topic is there.
+static void topic_look(struct admin_request *r, void (*go)(struct admin_request *r))
+{
+    struct topic_permission *p = ox_malloc(sizeof *p);
+    p->request = r;
+    p->go = go;
+    r->ns = ox_strdup(r->topic.ns);
+    ox_op_init(&p->look.op, r->admin->shard->loop, topic_looked, "partitions.get");
+    ox_partitions_get(r->admin->shard, &p->look, &r->topic);
+}
+
+static void topic_show_read(struct admin_node *n)
+{
+    json_t *auth = json_object_get(n->value, "auth_policies"), *all = json_object();
+    json_object_update(all, json_object_get(auth, "namespace_auth"));
+    json_object_update(all, json_object_get(json_object_get(auth, "destination_auth"), n->request->topic.full));
+    admin_json(n->request, MHD_HTTP_OK, all);
+}
+
+static void topic_show_found(struct admin_request *r)
+{
+    admin_node_read(r, admin_namespace_path(r->ns), "Namespace", NULL, topic_show_read);
+}
+
+static void topic_show(struct admin_request *r)
+{
+    topic_look(r, topic_show_found);
+}
+
+static bool topic_grant_change(struct admin_node *n)
+{
+    json_t *roles = object_under(auth_part(n, "destination_auth"), n->request->topic.full);
+    return role_set(n, roles, n->request->segments[TOPIC_ROLE_AT]);
+}
+
+static void topic_grant_found(struct admin_request *r)
+{
+    admin_namespace_change(r, topic_grant_change);
+}
+
+static void topic_grant(struct admin_request *r)
+{
+    if (actions_body(r))
+        topic_look(r, topic_grant_found);
+}
+
+static bool topic_revoke_change(struct admin_node *n)
+{
+    json_t *topics = auth_part(n, "destination_auth"), *roles = json_object_get(topics, n->request->topic.full);
+    json_object_del(roles, n->request->segments[TOPIC_ROLE_AT]);
+    if (json_object_size(roles) == 0)
+        json_object_del(topics, n->request->topic.full);
+    return true;
+}
+
+static void topic_revoke_found(struct admin_request *r)
+{
+    admin_namespace_change(r, topic_revoke_change);
+}
+
+static void topic_revoke(struct admin_request *r)
+{
+    topic_look(r, topic_revoke_found);
+}
+
+#define NS "admin/v2/namespaces/N/N/permissions"
+#define TOPIC "admin/v2/D/T/T/T/permissions"
+static const struct admin_route routes[] = {
+    {"POST", NS "/subscription/*", subscription_grant, NULL},
+    {"POST", NS "/*", role_grant, NULL},
+    {"DELETE", NS "/*", role_revoke, NULL},
+    {"DELETE", NS "/*/*", subscription_revoke, NULL},
+    {"GET", TOPIC, topic_show, NULL},
+    {"POST", TOPIC "/*", topic_grant, NULL},
+    {"DELETE", TOPIC "/*", topic_revoke, NULL},
+};
+const struct admin_route_table admin_permissions = {routes, OX_COUNT(routes)};
