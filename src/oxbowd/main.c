@@ -145,6 +145,7 @@ static int run(const struct ox_config *c, const struct options *o)
     struct oxbowd b = {.config = c, .data_dir = o->data_dir, .cwd = cwd, .log = &log, .ended = on_ended, .late = on_late};
     ox_posix_log_init(&log, (enum ox_log_level)c->logLevel);
     b.loop = ox_posix_loop_new(&log);
+    ox_posix_journal_busy_wait(b.loop, c->journalBusyWait);
     b.fs = ox_posix_fs(b.loop);
     b.net = ox_posix_net(b.loop);
     b.poll = (struct ox_admin_poll){poll_start, poll_stop, b.loop};

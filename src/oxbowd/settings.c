@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "broker/subscription.h"
+
 #define MIB (UINT64_C(1024) * 1024)
 #define SETTINGS_MESSAGE_EXTRA (128 * 1024) // metadata and frame of a message, and the store's own 64 KiB
 
@@ -42,6 +44,7 @@ void settings_mledger(const struct ox_config *c, struct ox_ml_settings *ret)
     ret->cursor_rollover_ns = (uint64_t)c->managedLedgerCursorRolloverTimeInSeconds * OX_SEC;
     ret->ranges_persisted_max = (uint32_t)c->managedLedgerMaxUnackedRangesToPersist;
     ret->ranges_in_node_max = (uint32_t)c->managedLedgerMaxUnackedRangesToPersistInMetadataStore;
+    ret->batch_sets_persisted_max = (uint32_t)c->managedLedgerMaxBatchDeletedIndexToPersist;
     double rate = c->managedLedgerDefaultMarkDeleteRateLimit;
     ret->mark_delete_interval_ns = rate > 0 ? (uint64_t)((double)OX_SEC / rate) : 0;
     ret->broker_entry_metadata = *c->brokerEntryMetadataInterceptors != 0;
@@ -75,6 +78,98 @@ void settings_storage(const struct ox_config *c, struct ox_storage_config *ret)
     ret->default_uri_explicit = *c->bookkeeperMetadataServiceUri != 0;
 }
 
+// A list of subscription types as bits; 0 if one is not known.
+static uint8_t settings_types(const char *list)
+{
+    uint8_t types = 0;
+    for (const char *p = list; *p;) {
+        size_t len = strcspn(p, ", ");
+        uint8_t bit = 0;
+        for (unsigned type = OX_SUB_EXCLUSIVE; type <= OX_SUB_KEY_SHARED; type++) {
+            const char *name = ox_sub_type_name((enum ox_sub_type)type);
+            if (strlen(name) == len && strncmp(name, p, len) == 0)
+                bit = (uint8_t)(1u << type);
+        }
+        if (len && !bit)
+            return 0;
+        types |= bit;
+        p += len + (p[len] != 0);
+    }
+    return types;
+}
+
+static void settings_limits(const struct ox_config *c, struct ox_policies *ret)
+{
+    ret->max_topics = (uint32_t)c->maxTopicsPerNamespace;
+    ret->max_producers = (uint32_t)c->maxProducersPerTopic;
+    ret->max_consumers = (uint32_t)c->maxConsumersPerTopic;
+    ret->max_consumers_per_subscription = (uint32_t)c->maxConsumersPerSubscription;
+    ret->max_subscriptions = (uint32_t)c->maxSubscriptionsPerTopic;
+    ret->max_unacked_per_consumer = (uint32_t)c->maxUnackedMessagesPerConsumer;
+    ret->max_unacked_per_subscription = (uint32_t)c->maxUnackedMessagesPerSubscription;
+    ret->subscription_types = settings_types(c->subscriptionTypesEnabled);
+}
+
+static void settings_delays(const struct ox_config *c, struct ox_policies *ret)
+{
+    ret->delayed = c->delayedDeliveryEnabled;
+    ret->delayed_tick_ms = (uint32_t)c->delayedDeliveryTickTimeMillis;
+    ret->delayed_max_ms = (uint64_t)c->delayedDeliveryMaxDelayInMillis;
+}
+
+static void settings_rates(const struct ox_config *c, struct ox_policies *ret)
+{
+    bool relative = c->dispatchThrottlingRateRelativeToPublishRate;
+    ret->dedup = c->brokerDeduplicationEnabled;
+    ret->dedup_snapshot_s = (uint32_t)c->brokerDeduplicationSnapshotIntervalSeconds;
+    ret->publish = (struct ox_rate_limit){.messages = c->maxPublishRatePerTopicInMessages, .bytes = c->maxPublishRatePerTopicInBytes, .period_s = 1};
+    ret->dispatch = (struct ox_rate_limit){c->dispatchThrottlingRatePerTopicInMsg, c->dispatchThrottlingRatePerTopicInByte, 1, relative};
+    ret->subscription_dispatch = (struct ox_rate_limit){c->dispatchThrottlingRatePerSubscriptionInMsg, c->dispatchThrottlingRatePerSubscriptionInByte, 1, relative};
+    ret->subscribe = (struct ox_rate_limit){.messages = c->subscribeThrottlingRatePerConsumer, .period_s = (uint32_t)c->subscribeRatePeriodPerConsumerInSecond};
+}
+
+static enum ox_quota_policy settings_quota_policy(const struct ox_config *c)
+{
+    static const enum ox_quota_policy policies[] = {
+        [OX_CONFIG_BACKLOG_QUOTA_DEFAULT_RETENTION_POLICY_PRODUCER_REQUEST_HOLD] = OX_QUOTA_HOLD,
+        [OX_CONFIG_BACKLOG_QUOTA_DEFAULT_RETENTION_POLICY_PRODUCER_EXCEPTION] = OX_QUOTA_EXCEPTION,
+        [OX_CONFIG_BACKLOG_QUOTA_DEFAULT_RETENTION_POLICY_CONSUMER_BACKLOG_EVICTION] = OX_QUOTA_EVICT,
+    };
+    return policies[c->backlogQuotaDefaultRetentionPolicy];
+}
+
+static void settings_policies(const struct ox_config *c, struct ox_policies *ret)
+{
+    int64_t inactive = c->brokerDeleteInactiveTopicsMaxInactiveDurationSeconds;
+    ret->ttl_s = c->ttlDurationDefaultInSeconds;
+    ret->quota_bytes = c->backlogQuotaDefaultLimitBytes;
+    ret->quota_s = c->backlogQuotaDefaultLimitSecond;
+    ret->quota_bytes_policy = ret->quota_s_policy = settings_quota_policy(c);
+    ret->inactive_delete = c->brokerDeleteInactiveTopicsEnabled;
+    ret->inactive_s = (uint64_t)(inactive ? inactive : c->brokerDeleteInactiveTopicsFrequencySeconds);
+    ret->inactive_mode = c->brokerDeleteInactiveTopicsMode == OX_CONFIG_BROKER_DELETE_INACTIVE_TOPICS_MODE_DELETE_WHEN_SUBSCRIPTIONS_CAUGHT_UP
+                             ? OX_INACTIVE_CAUGHT_UP
+                             : OX_INACTIVE_NO_SUBSCRIPTIONS;
+    ret->compaction_threshold = c->brokerServiceCompactionThresholdInBytes;
+    ret->subscription_expiry_s = c->subscriptionExpirationTimeMinutes * 60;
+    settings_limits(c, ret);
+    settings_delays(c, ret);
+    settings_rates(c, ret);
+}
+
+static void settings_checks(const struct ox_config *c, struct ox_broker_config *ret)
+{
+    ret->topic_policies = c->topicLevelPoliciesEnabled && c->systemTopicEnabled;
+    ret->ttl_check_ns = (uint64_t)c->messageExpiryCheckIntervalInMinutes * 60 * OX_SEC;
+    ret->expiry_check_ns = (uint64_t)c->subscriptionExpiryCheckIntervalInMinutes * 60 * OX_SEC;
+    ret->quota_check_ns = c->backlogQuotaCheckEnabled ? (uint64_t)c->backlogQuotaCheckIntervalInSeconds * OX_SEC : 0;
+    ret->inactive_check_ns = c->brokerDeleteInactiveTopicsEnabled ? (uint64_t)c->brokerDeleteInactiveTopicsFrequencySeconds * OX_SEC : 0;
+    ret->compaction_check_ns = (uint64_t)c->brokerServiceCompactionMonitorIntervalInSeconds * OX_SEC;
+    ret->compaction_keys_bytes = (uint64_t)c->compactionKeyMemoryMB * MIB;
+    ret->compaction_retain_null_key = c->topicCompactionRetainNullKey;
+    ret->inactive_partitions = c->brokerDeleteInactivePartitionedTopicMetadataEnabled;
+}
+
 void settings_broker(const struct ox_config *c, struct ox_broker_config *ret)
 {
     ox_broker_config_init(ret);
@@ -85,13 +180,27 @@ void settings_broker(const struct ox_config *c, struct ox_broker_config *ret)
     ret->auto_topic_partitioned = c->allowAutoTopicCreationType == OX_CONFIG_ALLOW_AUTO_TOPIC_CREATION_TYPE_PARTITIONED;
     ret->default_partitions = (uint32_t)c->defaultNumPartitions;
     ret->auto_subscription_creation = c->allowAutoSubscriptionCreation;
+    ret->persistent_topics = c->enablePersistentTopics;
+    ret->non_persistent_topics = c->enableNonPersistentTopics;
+    ret->patterns_here = c->enableBrokerSideSubscriptionPatternEvaluation;
+    ret->pattern_bytes_max = (uint32_t)c->subscriptionPatternMaxLength;
     ret->batch_index_acks = c->acknowledgmentAtBatchIndexLevelEnabled;
     ret->topic_inflight_bytes = (uint64_t)c->maxTopicPublishBufferSizeInMB * MIB;
     ret->total_inflight_bytes = (uint64_t)c->maxMessagePublishBufferSizeInMB * MIB;
     ret->resend_ns = (uint64_t)c->producerResendWindowSeconds * OX_SEC;
     ret->stats_interval_ns = (uint64_t)c->statsUpdateFrequencyInSecs * OX_SEC;
+    ret->failover_delay_ns = (uint64_t)c->activeConsumerFailoverDelayTimeMillis * OX_MS;
     ret->dispatch_entries_max = (uint32_t)c->dispatcherMaxReadBatchSize;
+    ret->key_points = (uint32_t)c->subscriptionKeySharedConsistentHashingReplicaPoints;
+    ret->delays_strict = c->isDelayedDeliveryDeliverAtTimeStrict;
+    ret->publish_messages_per_s = (double)c->brokerPublisherThrottlingMaxMessageRate;
+    ret->publish_bytes_per_s = (double)c->brokerPublisherThrottlingMaxByteRate;
+    ret->dedup_names_max = (uint32_t)c->brokerDeduplicationMaxNumberOfProducers;
+    ret->dedup_entries = (uint32_t)c->brokerDeduplicationEntriesInterval;
+    ret->dedup_idle_ns = (uint64_t)c->brokerDeduplicationProducerInactivityTimeoutMinutes * 60 * OX_SEC;
     ret->probe_ns = (uint64_t)c->connectionLivenessCheckTimeoutMillis * OX_MS;
+    settings_policies(c, &ret->policies);
+    settings_checks(c, ret);
 }
 
 // One interceptor's class name, with or without its package.
@@ -145,6 +254,10 @@ enum ox_err settings_check(const struct ox_config *c, struct ox_str *error)
     if (!ox_meta_path_valid(c->bookieClusterSwitch_configPath) || strcmp(c->bookieClusterSwitch_configPath, "/") == 0) {
         ox_str_addf(error, "bookieClusterSwitch.configPath: \"%s\" is no path; use one such as /admin/bookie-clusters",
                     c->bookieClusterSwitch_configPath);
+        return OX_E_INVALID;
+    }
+    if (!settings_types(c->subscriptionTypesEnabled)) {
+        ox_str_addf(error, "subscriptionTypesEnabled: \"%s\" is no list of Exclusive, Shared, Failover, Key_Shared", c->subscriptionTypesEnabled);
         return OX_E_INVALID;
     }
     enum ox_err err = settings_check_sizes(c, error);

@@ -216,7 +216,8 @@ void storage_data_run(struct ox_storage *st, struct ox_op *op)
 // True if a found ledger is for this stage to move.
 static bool run_wants(const struct data_run *r, const char *log, const struct ox_ml_found *f)
 {
-    return f->kind == OX_ML_KIND_DATA && !(f->known && f->where.place == storage_home(r->st, log));
+    bool movable = f->kind == OX_ML_KIND_DATA || (f->kind == OX_ML_KIND_COMPACTED && r->st->factory->compacted);
+    return movable && !(f->known && f->where.place == storage_home(r->st, log));
 }
 
 static void run_count_visit(void *ctx, const struct ox_ml_walk *w)
@@ -420,6 +421,7 @@ static void run_start_job(struct data_run *r, const struct ox_ml_found *f, bool 
     j->bytes = f->bytes;
     j->digest = f->digest ? ox_strdup(f->digest) : NULL;
     j->seal = seal;
+    j->compacted = f->kind == OX_ML_KIND_COMPACTED;
     j->flip = copy && f->digest;
     j->to = (struct ox_location){home, f->where.id, copy ? copy->physical : f->where.id};
     j->physical = home == r->target ? run_remapped(r, f) : -1;

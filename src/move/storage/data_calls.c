@@ -17,7 +17,7 @@ static void move_visit(void *ctx, const struct ox_ml_walk *w)
     struct move_call *m = ctx;
     for (size_t i = 0; i < w->count; i++) {
         const struct ox_ml_found *f = &w->found[i];
-        if (f->kind != OX_ML_KIND_DATA || (f->known && f->where.place == storage_home(m->st, w->log)))
+        if (f->kind == OX_ML_KIND_CURSOR || (f->known && f->where.place == storage_home(m->st, w->log)))
             continue;
         m->ledgers++;
         m->bytes += f->bytes;

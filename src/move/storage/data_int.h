@@ -223,6 +223,7 @@ struct data_job {
     uint64_t bytes;                 // in: on record
     char *digest;                   // in, owned: on record, or NULL
     bool flip;                      // in: `to` is a complete copy on record
+    bool compacted;                 // in: a compacted ledger: its topic makes another one
     bool seal;                      // in: the log's last ledger is to be sealed, nothing else
     struct ox_location to;          // in: place, and with flip the ids
     int64_t physical;               // in: as data_copy

@@ -15,6 +15,8 @@ static ox_step job_dropped(struct ox_seq *q);
 static ox_step job_seal(struct ox_seq *q);
 static ox_step job_seal_opened(struct ox_seq *q);
 static ox_step job_sealed(struct ox_seq *q);
+static ox_step job_compacted(struct ox_seq *q);
+static ox_step job_compacted_moved(struct ox_seq *q);
 
 static struct data_job *job_of(struct ox_seq *q)
 {
@@ -69,6 +71,8 @@ static ox_step job_over(struct data_job *j, enum data_outcome outcome, enum ox_e
 static ox_step job_begin(struct ox_seq *q)
 {
     struct data_job *j = job_of(q);
+    if (j->compacted)
+        return OX_GOTO(q, job_compacted);
     if (j->seal)
         return OX_GOTO(q, job_seal);
     return j->flip ? OX_GOTO(q, job_flip) : OX_GOTO(q, job_copy);
@@ -259,4 +263,30 @@ static ox_step job_seal_opened(struct ox_seq *q)
 static ox_step job_sealed(struct ox_seq *q)
 {
     return job_over(job_of(q), DATA_LATER, q->err);
+}
+
+// ---- a compacted ledger
+
+static ox_step job_compacted(struct ox_seq *q)
+{
+    struct data_job *j = job_of(q);
+    const struct ox_ml_factory *f = job_storage(j)->factory;
+    if (!f->compacted)
+        return job_over(j, DATA_CANCELED, OX_E_SHUTDOWN);
+    ox_seq_bind(q, &j->log_close, "storage.compacted");
+    f->compacted(f->compacted_ctx, &j->log_close, j->log);
+    return OX_WAIT(q, job_compacted_moved);
+}
+
+static ox_step job_compacted_moved(struct ox_seq *q)
+{
+    struct data_job *j = job_of(q);
+    if (q->err == OX_OK)
+        return job_over(j, DATA_MOVED, OX_OK);
+    if (q->err == OX_E_NOT_FOUND)
+        return job_over(j, DATA_GONE, OX_OK);
+    if (q->err == OX_E_BUSY || q->err == OX_E_CANCELED || q->err == OX_E_TOPIC_FENCED)
+        return job_over(j, DATA_LATER, q->err);
+    ox_str_addf(&j->why, "the topic's compacted ledger can't be written anew: %s", ox_err_text(q->err));
+    return job_over(j, q->err == OX_E_SHUTDOWN ? DATA_CANCELED : DATA_FAILED, q->err);
 }

@@ -104,6 +104,8 @@ static bool plan_take(struct plan *p, const struct ox_ml_found *f)
         return false;
     }
     p->ledgers++;
+    if (f->kind == OX_ML_KIND_COMPACTED)
+        return false; // its topic makes a new one
     for (size_t i = 0; i < f->copy_count; i++)
         if (strcmp(f->copies[i].place, ox_router_name(p->st->p.router, p->target)) == 0) {
             p->kept++;

@@ -7,7 +7,7 @@
 // What is in one place.
 struct survey_place {
     const char *name; // the router's
-    uint64_t data, cursors, copies, bytes, copy_bytes, topics, deletes;
+    uint64_t data, compacted, cursors, copies, bytes, copy_bytes, topics, deletes;
     char *last_topic;
 };
 
@@ -100,9 +100,10 @@ static void survey_count(struct survey *s, const struct ox_ml_walk *w, const str
         return;
     }
     p->data += f->kind == OX_ML_KIND_DATA;
+    p->compacted += f->kind == OX_ML_KIND_COMPACTED;
     p->cursors += f->kind == OX_ML_KIND_CURSOR;
     p->bytes += f->bytes;
-    survey_example(s, p, w, f, "ledger");
+    survey_example(s, p, w, f, f->kind == OX_ML_KIND_COMPACTED ? "compacted ledger" : "ledger");
     if (p->last_topic && strcmp(p->last_topic, w->log) == 0)
         return;
     p->topics++;
@@ -206,6 +207,10 @@ static json_t *survey_release(const struct survey *s)
     if (p->data + p->cursors > 0)
         release_reason(reasons, "%llu ledgers of topics and %llu of subscriptions are in it, e.g. %s: move data first",
                        (unsigned long long)p->data, (unsigned long long)p->cursors, s->example ? s->example : "-");
+    if (p->compacted > 0)
+        release_reason(reasons, "%llu compacted ledgers are in it%s%s: move data first",
+                       (unsigned long long)p->compacted, p->data + p->cursors == 0 && s->example ? ", e.g. " : "",
+                       p->data + p->cursors == 0 && s->example ? s->example : "");
     if (p->copies > 0)
         release_reason(reasons, "%llu copies are kept in it for switching back%s%s: clean up first",
                        (unsigned long long)p->copies, p->data + p->cursors == 0 && s->example ? ", e.g. " : "",

@@ -103,7 +103,7 @@ static void leave_count(struct leaving *l, const struct ox_ml_found *f)
 {
     bool primary = !strcmp(f->place, l->name), named = primary;
     l->cursors += primary && f->kind == OX_ML_KIND_CURSOR;
-    l->ledgers += primary && f->kind == OX_ML_KIND_DATA;
+    l->ledgers += primary && f->kind != OX_ML_KIND_CURSOR;
     for (size_t i = 0; i < f->copy_count; i++)
         if (!strcmp(f->copies[i].place, l->name)) {
             l->copies++;
