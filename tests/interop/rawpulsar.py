@@ -149,8 +149,8 @@ COMMANDS = {
 NAMES = {number: name for name, (number, _) in COMMANDS.items()}
 
 METADATA = {1: ("producer_name", "text"), 2: ("sequence_id", "int"), 3: ("publish_time", "int"), 4: ("properties", [KEY_VALUE]),
-            6: ("partition_key", "text"), 8: ("compression", "int"), 9: ("uncompressed_size", "int"),
-            11: ("num_messages_in_batch", "int"), 12: ("event_time", "int"), 16: ("schema_version", "raw"),
+            5: ("replicated_from", "text"), 6: ("partition_key", "text"), 8: ("compression", "int"), 9: ("uncompressed_size", "int"),
+            11: ("num_messages_in_batch", "int"), 12: ("event_time", "int"), 13: ("encryption_keys", [KEY_VALUE]), 16: ("schema_version", "raw"),
             18: ("ordering_key", "raw"), 19: ("deliver_at_time", "int"), 24: ("highest_sequence_id", "int"),
             25: ("null_value", "int"), 26: ("uuid", "text"), 27: ("num_chunks_from_msg", "int"),
             28: ("total_chunk_msg_size", "int"), 29: ("chunk_id", "int")}

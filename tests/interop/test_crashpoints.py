@@ -40,6 +40,19 @@ ELSEWHERE = """
 target.after_record: a life gives no topic a target of its own; src/move/storage/targets_test.c
 target.after_remove: likewise; src/move/storage/targets_test.c
 cleanup.after_leftover: a copy that no record names, which moving again would have taken over; src/move/storage/data_test.c
+partitions.after_part: a growth too large for one transaction; src/broker/partitions_test.c
+partitions.after_mark: a partitioned topic that is deleted; src/broker/partitions_test.c
+partitions.after_delete: likewise; src/broker/partitions_test.c
+namespace.after_mark: a namespace that is deleted; src/broker/topic_list_test.c
+namespace.after_topic: likewise; src/broker/topic_list_test.c
+namespace.before_node: likewise; src/broker/topic_list_test.c
+compaction.after_create: a topic that is compacted; tests/interop/test_compaction.py
+compaction.after_note: likewise; tests/interop/test_compaction.py
+compaction.after_close: likewise; tests/interop/test_compaction.py
+compaction.after_switch: likewise; tests/interop/test_compaction.py
+compaction.after_forget: likewise; tests/interop/test_compaction.py
+terminate.after_close: a topic that is terminated; src/mledger/terminate_test.c
+terminate.after_record: likewise; src/mledger/terminate_test.c
 roll.after_abandon: a next ledger that fails before it is recorded; src/mledger/roll_test.c
 """
 BEFORE = {"sweep.after_delete": "roll.after_create:3"}  # an earlier life that must leave something behind

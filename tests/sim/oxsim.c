@@ -39,6 +39,7 @@ static bool run_until(struct world *w, struct workload *load, bool (*condition)(
     while (ox_sim_now(w->sim) < end && !w->violation[0] && !condition(load)) {
         ox_sim_run_for(w->sim, WORLD_TICK_NS);
         world_tick(w);
+        workload_look(load);
     }
     return condition(load);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "group.h"
 
 #define LOAD_HEAD_BYTES 12 // topic, producer, number
 
@@ -75,8 +76,7 @@ int load_id_cmp(struct ox_pos a, int32_t a_batch, struct ox_pos b, int32_t b_bat
 
 // ---- producers ------------------------------------------------------------------------------------------------------
 
-// A message has one place for ever; where what is sent again may not be recognised, another copy may follow.
-static bool load_has_moved(struct load_message *m, const struct ox_message_id *id)
+bool load_has_moved(struct load_message *m, const struct ox_message_id *id)
 {
     bool moved = !m->forgotten && m->pos.ledger >= 0 && !ox_pos_equal(m->pos, load_id_pos(id));
     if (!moved || !m->producer->topic->load->world->plan.early_trim)
@@ -108,6 +108,33 @@ static void producer_done(struct ox_op *op)
     p->last_pos = m->pos = load_id_pos(&m->send.id);
 }
 
+static bool producer_batches(const struct load_producer *p)
+{
+    return (p->topic->index + p->index + p->topic->load->world->seed) % 2;
+}
+
+uint32_t load_key(const struct load_message *m)
+{
+    return (m->number * 2654435761u + m->producer->index * 40503u) / 7 % GROUP_KEYS;
+}
+
+bool load_is_keyed(const struct load_message *m)
+{
+    return !producer_batches(m->producer) && !m->send.deliver_at_ms;
+}
+
+// Keys, and now and then a time before which it is not to be delivered.
+static void producer_address(struct load_message *m)
+{
+    static const char *const keys[GROUP_KEYS] = {"a", "b", "c", "key-d", "key-e", "a rather long key f", ""};
+    struct workload *load = m->producer->topic->load;
+    if (!load->world->plan.groups)
+        return;
+    m->send.key = keys[load_key(m)];
+    if (load->world->plan.delays && load_chance(load, 150))
+        m->send.deliver_at_ms = ox_wall_ms(load_loop(load)) + ox_random_below(&load->random, 6000);
+}
+
 static void producer_send(struct load_producer *p)
 {
     struct load_message *m = &p->messages[p->next];
@@ -117,6 +144,7 @@ static void producer_send(struct load_producer *p)
     m->forgotten = p->topic->deleting;
     m->pos = OX_POS_EARLIEST;
     m->send.payload = message_bytes(m);
+    producer_address(m);
     ox_op_init(&m->send.op, load_loop(p->topic->load), producer_done, "load.send");
     ox_client_producer_send(p->client, &m->send);
     ox_buf_unref(&m->send.payload);
@@ -155,9 +183,10 @@ static void producer_opened(struct ox_op *op)
 void load_producer_open(struct load_producer *p)
 {
     struct workload *load = p->topic->load;
-    bool batches = (p->topic->index + p->index + load->world->seed) % 2;
-    struct ox_client_producer_config config = {
-        .topic = p->topic->name, .name = p->name, .batch_messages = batches ? 5 : 1, .batch_delay_ns = 5 * OX_MS};
+    struct ox_client_producer_config config = {.topic = p->topic->name,
+                                               .name = p->name,
+                                               .batch_messages = producer_batches(p) ? LOAD_BATCH : 1,
+                                               .batch_delay_ns = 5 * OX_MS};
     p->opening = p->started = true;
     ox_op_init(&p->open.call.op, load_loop(load), producer_opened, "load.producer.open");
     ox_client_producer_open(load->clients[p->from], &p->open, &config);
@@ -216,6 +245,12 @@ static struct load_ack *sub_new_ack(struct load_sub *s)
     return a;
 }
 
+// Does the broker hear of messages acknowledged within a batch?
+static bool sub_acks_parts(const struct load_sub *s)
+{
+    return (s->index + s->topic->load->world->seed) % 2;
+}
+
 // Acknowledges at random: not at all (only while there is chaos), one or all up to it, with or without an answer.
 static void sub_ack(struct load_sub *s, struct load_message *m, const struct ox_message_id *id)
 {
@@ -232,7 +267,7 @@ static void sub_ack(struct load_sub *s, struct load_message *m, const struct ox_
         sub_mark(s, load_id_pos(id), false);
     } else {
         m->ack_sent[s->index] = true;
-        if (a && id->batch_index < 0)
+        if (a && (id->batch_index < 0 || sub_acks_parts(s)))
             a->message = m;
         else if (a)
             a->upto = (struct ox_pos){-1, -1}; // one of a batch: nothing is promised of the entry
@@ -365,8 +400,6 @@ static void sub_seek(struct ox_timer *t)
 static const struct ox_client_consumer_events sub_events = {
     .message = sub_message, .attached = sub_attached, .failed = sub_failed, .damaged = sub_damaged};
 
-static void load_subscribed(struct load_topic *t);
-
 static void sub_opened(struct ox_op *op)
 {
     struct load_sub *s = CONTAINER_OF(op, struct load_sub, open.call.op);
@@ -389,7 +422,7 @@ void load_sub_open(struct load_sub *s)
                                                .subscription = s->name,
                                                .type = OXPB__COMMAND_SUBSCRIBE__SUB_TYPE__Exclusive,
                                                .earliest = true,
-                                               .batch_index_ack = (s->index + s->topic->load->world->seed) % 2,
+                                               .batch_index_ack = sub_acks_parts(s),
                                                .receiver_queue = 1 + (uint32_t)ox_random_below(&s->topic->load->random, 50),
                                                .events = &sub_events,
                                                .owner = s};
@@ -400,12 +433,14 @@ void load_sub_open(struct load_sub *s)
 }
 
 // Producers start when every subscription is there, so that each must get every message.
-static void load_subscribed(struct load_topic *t)
+void load_subscribed(struct load_topic *t)
 {
     const struct world_plan *plan = &t->load->world->plan;
     for (uint32_t i = 0; i < plan->subscriptions; i++)
         if (!t->subs[i].client && !t->producers[0].started)
             return;
+    if (!groups_are_there(t))
+        return;
     if (!t->producers[0].started)
         churn_start(t);
     for (uint32_t i = 0; i < plan->producers; i++)
@@ -438,6 +473,7 @@ static void load_init_topic(struct workload *load, uint32_t index)
     churn_init_topic(t);
     for (uint32_t i = 0; i < plan->subscriptions; i++)
         load_sub_open(&t->subs[i]);
+    groups_init(t);
 }
 
 // A client gives up its connections, as after a failure that only it has seen.
@@ -477,7 +513,7 @@ static const char *message_misses(const struct workload *load, const struct load
     for (uint32_t i = 0; i < load->world->plan.subscriptions; i++)
         if (!m->received[i] && !m->spared[i])
             return "was not received by a subscription";
-    return NULL;
+    return groups_miss(m);
 }
 
 // The first unsettled message of a producer, or NULL.
@@ -494,7 +530,7 @@ bool workload_is_drained(const struct workload *load)
     const struct world_plan *plan = &load->world->plan;
     const char *what;
     for (uint32_t t = 0; t < plan->topics; t++) {
-        if (churn_is_busy(&load->topics[t]))
+        if (churn_is_busy(&load->topics[t]) || groups_are_busy(&load->topics[t]))
             return false;
         for (uint32_t i = 0; i < plan->producers; i++) {
             const struct load_producer *p = &load->topics[t].producers[i];
@@ -511,6 +547,9 @@ void workload_describe(const struct workload *load, char *out, size_t len)
     const char *what = NULL;
     snprintf(out, len, "nothing is missing");
     for (uint32_t t = 0; t < plan->topics; t++)
+        if (groups_describe(&load->topics[t], out, len))
+            break;
+    for (uint32_t t = 0; t < plan->topics; t++)
         for (uint32_t i = 0; i < plan->producers; i++) {
             const struct load_producer *p = &load->topics[t].producers[i];
             const struct load_message *m = producer_misses(p, &what);
@@ -525,9 +564,11 @@ void workload_describe(const struct workload *load, char *out, size_t len)
 
 void workload_reattach(struct workload *load)
 {
-    for (uint32_t t = 0; t < load->world->plan.topics; t++)
+    for (uint32_t t = 0; t < load->world->plan.topics; t++) {
         for (uint32_t i = 0; i < load->world->plan.subscriptions; i++)
             churn_renew_sub(&load->topics[t].subs[i]);
+        groups_reattach(&load->topics[t]);
+    }
 }
 
 static bool producer_is_acked(const struct load_producer *p, uint32_t sub)
@@ -548,7 +589,16 @@ bool workload_is_acked(const struct workload *load)
             for (uint32_t i = 0; i < plan->producers; i++)
                 if (churn_is_busy(&load->topics[t]) || !producer_is_acked(&load->topics[t].producers[i], s))
                     return false;
+    for (uint32_t t = 0; t < plan->topics; t++)
+        if (groups_are_busy(&load->topics[t]) || !groups_are_acked(&load->topics[t]))
+            return false;
     return true;
+}
+
+void workload_look(struct workload *load)
+{
+    for (uint32_t t = 0; t < load->world->plan.topics; t++)
+        groups_look(&load->topics[t]);
 }
 
 // ---- reading from the start -----------------------------------------------------------------------------------------
@@ -675,7 +725,7 @@ static bool message_may_be_gone(const struct workload *load, const struct load_m
     for (uint32_t i = 0; i < load->world->plan.subscriptions; i++)
         if (!m->ack_sent[i] && !m->spared[i])
             return false;
-    return true;
+    return groups_have_acked(m);
 }
 
 void workload_check(struct workload *load)
@@ -707,7 +757,7 @@ static void load_client_closed(struct ox_op *op)
     ox_client_close(load->clients[1], &load->close);
 }
 
-static void load_part_closed(struct workload *load)
+void load_part_closed(struct workload *load)
 {
     if (--load->closing > 0)
         return;
@@ -744,6 +794,7 @@ static void load_close_topic(struct load_topic *t)
         ox_op_init(&t->subs[i].close, load_loop(load), sub_closed, "load.consumer.close");
         ox_client_consumer_close(t->subs[i].client, &t->subs[i].close);
     }
+    load->closing += groups_close(t);
     if (!t->reader)
         return;
     load->closing++;
@@ -763,8 +814,10 @@ void workload_close(struct workload *load)
 void workload_free(struct workload *load)
 {
     OX_ASSERT(load->closed);
-    for (uint32_t t = 0; t < load->world->plan.topics; t++)
+    for (uint32_t t = 0; t < load->world->plan.topics; t++) {
         for (uint32_t i = 0; i < load->world->plan.producers; i++)
             ox_free(load->topics[t].producers[i].messages);
+        groups_free(&load->topics[t]);
+    }
     ox_free(load);
 }

@@ -10,7 +10,10 @@
 #define WORKLOAD_SUBS_MAX 4      // per topic
 #define WORKLOAD_CLIENTS 2       // each with its own connections
 
+#define LOAD_BATCH 5 // most messages of a batch
+
 struct load_topic;
+struct load_group;
 
 // A message as its producer and the consumers know it. What is promised: acked = it is in the log at `id`, for ever (or until every subscription has acknowledged it).
 struct load_message {
@@ -102,8 +105,9 @@ struct load_topic {
     bool reader_asked;
     uint64_t reader_since; // when it asked
     struct load_scout scout;
-    bool deleting;        // a deletion is under way
-    struct ox_timer doom; // when it is deleted
+    struct load_group *groups; // plan.groups of them (group.h)
+    bool deleting;             // a deletion is under way
+    struct ox_timer doom;      // when it is deleted
 };
 
 struct workload {
@@ -128,18 +132,29 @@ void workload_describe(const struct workload *load, char *out, size_t len);
 // Every subscription is left and opened again: what it did not acknowledge must come once more (and is acknowledged); workload_is_acked tells when it has.
 void workload_reattach(struct workload *load);
 bool workload_is_acked(const struct workload *load);
+// Looks at the broker's own books: called at every tick.
+void workload_look(struct workload *load);
 // Reads every topic from its start; workload_is_reread tells when that is over.
 void workload_reread(struct workload *load);
 bool workload_is_reread(const struct workload *load);
 // After the reading: every acknowledged message was there once, with its bytes, at its id, in order.
 void workload_check(struct workload *load);
 
-// ---- between workload.c and churn.c: clients that come and go
+// ---- between workload.c, churn.c and group.c: clients that come and go
 
 bool load_chance(struct workload *load, uint32_t per_mille);
 struct ox_loop *load_loop(const struct workload *load);
 // The message that received bytes belong to; NULL and a violation if they are nobody's.
 struct load_message *load_message_of(struct load_topic *t, struct ox_buf payload, const char *where);
+// A message has one place for ever: true if this is another one. Where what is sent again may not be recognised, another copy may follow.
+bool load_has_moved(struct load_message *m, const struct ox_message_id *id);
+// Its key; it decides who gets it (Key_Shared) unless it is in a batch. Only keyed messages that are not delayed come in the order of the log.
+uint32_t load_key(const struct load_message *m);
+bool load_is_keyed(const struct load_message *m);
+// A subscription has its first consumer: producers start when all have.
+void load_subscribed(struct load_topic *t);
+// A consumer or producer has been closed at the end.
+void load_part_closed(struct workload *load);
 // Positions in batches, in order.
 int load_id_cmp(struct ox_pos a, int32_t a_batch, struct ox_pos b, int32_t b_batch);
 struct ox_pos load_id_pos(const struct ox_message_id *id);

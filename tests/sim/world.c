@@ -82,6 +82,19 @@ static void world_choose_moves(struct world *w)
         w->oper = operator_new(w);
 }
 
+// Likewise. A deleted topic would take a group's promises with it.
+static void world_choose_groups(struct world *w)
+{
+    struct world_plan *p = &w->plan;
+    struct ox_random r;
+    ox_random_seed(&r, w->seed * UINT64_C(0xa0761d6478bd642f) + 5);
+    bool groups = ox_random_below(&r, 1000) < 500 && !p->deletions;
+    p->groups = groups ? 1 + (uint32_t)ox_random_below(&r, 2) : 0;
+    p->liars = ox_random_below(&r, 1000) < 300;
+    p->delays = ox_random_below(&r, 1000) < 300 && !p->clock_steps;
+    p->few_unacked = ox_random_below(&r, 1000) < 300;
+}
+
 // A call to the metadata service: delays, and sometimes an outcome that nobody knows.
 static void world_meta_fault(struct ox_meta_memory_faults *f, bool write, const char *path, struct ox_meta_fault *fault)
 {
@@ -113,10 +126,12 @@ static void world_configure(struct world *w)
     world_set(c, "managedLedgerCursorMaxEntriesPerLedger", world_chance(w, 500) ? "5" : "50");
     world_set(c, "managedLedgerMaxUnackedRangesToPersistInMetadataStore", world_chance(w, 300) ? "2" : "1000");
     world_set(c, "storeReserveMB", "0");
+    world_set(c, "brokerDeleteInactiveTopicsEnabled", "false"); // the oracle wants back what was stored, whoever is away
     world_set(c, "managedLedgerTrimDelaySeconds", w->plan.early_trim ? "0" : "30");
     world_set(c, "statsUpdateFrequencyInSecs", w->plan.early_trim ? "1" : "60");
     world_set(c, "keepAliveIntervalSeconds", world_chance(w, 300) ? "1" : "30");
     world_set(c, "connectionLivenessCheckTimeoutMillis", world_chance(w, 300) ? "300" : "5000");
+    world_set(c, "maxUnackedMessagesPerConsumer", w->plan.few_unacked ? "7" : "50000");
     world_set(c, "brokerEntryMetadataInterceptors", w->plan.broker_metadata ? "AppendIndexMetadataInterceptor" : "");
     if (!w->plan.retention) {
         world_set(c, "defaultRetentionTimeInMinutes", "-1");
@@ -232,6 +247,7 @@ struct world *world_new(uint64_t seed, struct ox_log *log)
     ox_list_init(&w->graves);
     world_choose(w);
     world_choose_moves(w);
+    world_choose_groups(w);
     world_configure(w);
     if (w->plan.slow_moves) // what is made before a switch is recorded after it
         *ox_sim_faults(w->sim) = (struct ox_sim_faults){.slow_disk = 30000, .slow_job = 5000};

@@ -26,6 +26,10 @@ struct world_plan {
     bool absences;                             // directories of bookie clusters cannot be read for a while
     bool move_points;                          // crashes at the named points of moves
     bool slow_moves;                           // disks that are often slow
+    uint32_t groups;                           // subscriptions with several consumers, per topic
+    bool liars;                                // some of those consumers lie
+    bool delays;                               // some messages are not to be delivered at once
+    bool few_unacked;                          // consumers may hold few messages only
     uint32_t places;                           // bookie clusters that the operator knows
 };
 

@@ -10,6 +10,7 @@ LIBRARIES = {
     "microhttpd.h": {"admin"},
     "curl/": {"oxbowctl"},
     "jansson.h": {"broker", "move/storage", "admin", "oxbowctl"},  # policies nodes, nodes of the switch; REST bodies
+    "pcre2.h": {"broker"},  # patterns of topic names
     "protobuf-c/": {"wire"},
     "zlib.h": {"base", "wire"},  # a checksum; compression
     "lz4": {"wire"},

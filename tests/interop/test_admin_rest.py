@@ -1,0 +1,148 @@
+"""test_admin_rest.py - REST as a real Pulsar 4.0.7 answers it: call by call the status, and what the body is, as recorded in golden/admin_rest.json."""
+import json
+import pathlib
+import urllib.parse
+
+import pulsar
+import pytest
+
+import rawpulsar
+from rest_calls import Run, calls
+
+GOLDEN = pathlib.Path(__file__).resolve().parent / "golden" / "admin_rest.json"
+
+
+def differs(golden, status, summary, ours):
+    """What is wrong with an answer, or None. Members that only ours has are no fault."""
+    _, wanted_status, wanted = golden
+    if ours:
+        return None if status == ours[0] else f"{status}, and not {ours[0]} as meant here ({ours[1]})"
+    if status != wanted_status:
+        return f"{status}, Pulsar: {wanted_status}"
+    if isinstance(wanted, list) and isinstance(summary, list) and set(wanted) <= set(summary):
+        return None if golden[0].endswith(("tats", "info")) or wanted == summary or "stats" in golden[0] else f"{summary}, Pulsar: {wanted}"
+    if isinstance(wanted, dict) and isinstance(summary, dict) and wanted.items() <= summary.items():
+        return None
+    return None if wanted == summary else f"{summary}, Pulsar: {wanted}"
+
+
+def test_answers_are_those_of_pulsar(shared_broker):
+    golden = json.loads(GOLDEN.read_text())
+    asked = [line for line, method, *_ in calls() if method not in ("SEND", "SUBSCRIBE", "CLOSE")]
+    assert [one[0] for one in golden] == asked, "golden/admin_rest.json is not of these calls: record it anew with capture_admin.py"
+    wrong = []
+    for one, (line, status, summary, text, ours) in zip(golden, Run(shared_broker.web_url, shared_broker.url, "recorded").all()):
+        why = differs(one, status, summary, ours)
+        if why:
+            wrong.append(f"{line}\n    {why}\n    {text[:300]}")
+    assert not wrong, f"{len(wrong)} of {len(golden)} answers differ:\n" + "\n".join(wrong)
+
+
+# ---- names in paths (docs/admin.md)
+
+TOPICS = ["t#1", "t%41", "t+u", "t v", "т"]
+SUBSCRIPTIONS = ["a/b", "x%2Fy", "q#1", "name with space", "ключ", "plus+sign", "100%"]
+
+
+def quoted(text, times=1):
+    return quoted(urllib.parse.quote(text, safe=""), times - 1) if times else text
+
+
+def once_is_enough(name):
+    """Pulsar decodes a subscription's name twice: what looks like an encoding, or has a '+', must be encoded twice."""
+    return not any(letter in name for letter in "%+")
+
+
+@pytest.mark.parametrize("name", TOPICS)
+def test_subscriptions_of_any_name_are_found(shared_broker, client, name):
+    path = f"persistent/public/default/{quoted(name)}"
+    for subscription in SUBSCRIPTIONS:
+        client.subscribe(f"persistent://public/default/{name}", subscription).close()
+    producer = client.create_producer(f"persistent://public/default/{name}", batching_enabled=False)
+    for i in range(4):
+        producer.send(b"x")
+    producer.close()
+    assert sorted(shared_broker.rest("GET", f"{path}/subscriptions").json()) == sorted(SUBSCRIPTIONS)
+    for subscription in SUBSCRIPTIONS:
+        for times in (1, 2) if once_is_enough(subscription) else (2,):
+            at = f"{path}/subscription/{quoted(subscription, times)}"
+            assert shared_broker.rest("POST", f"{at}/resetcursor/0").status == 204
+            assert shared_broker.rest("POST", f"{at}/skip/3").status == 204
+            assert shared_broker.rest("GET", f"{at}/position/1").status == 200
+            assert shared_broker.rest("GET", f"{path}/stats").json()["subscriptions"][subscription]["msgBacklog"] == 1
+            assert shared_broker.rest("PUT", f"{at}/properties", '{"a":"b"}').status == 204
+        assert shared_broker.rest("DELETE", f"{path}/subscription/{quoted(subscription, 2)}").status == 204
+    assert shared_broker.rest("GET", f"{path}/subscriptions").json() == []
+    assert shared_broker.rest("DELETE", path).status == 204
+
+
+def test_roles_are_decoded_once(shared_broker):
+    role = "spiffe://x/y"
+    assert shared_broker.rest("POST", f"namespaces/public/default/permissions/{quoted(role)}", '["produce"]').status == 204
+    assert shared_broker.rest("POST", f"namespaces/public/default/permissions/{quoted(role, 2)}", '["consume"]').status == 204
+    assert shared_broker.rest("GET", "namespaces/public/default/permissions").json() == {role: ["produce"], quoted(role): ["consume"]}
+    for times in (1, 2):
+        assert shared_broker.rest("DELETE", f"namespaces/public/default/permissions/{quoted(role, times)}").status == 204
+    assert shared_broker.rest("GET", "namespaces/public/default/permissions").json() == {}
+
+
+@pytest.mark.parametrize("body", ["3", '"3"', '{"partitions":3}'])
+def test_a_number_of_partitions_may_be_text(shared_broker, body):
+    path = "persistent/public/default/in-many-ways/partitions"
+    assert shared_broker.rest("PUT", path, body).status == 204
+    assert shared_broker.rest("GET", path).json()["partitions"] == 3
+    assert shared_broker.rest("DELETE", path).status == 204
+    assert shared_broker.rest("PUT", path, '"three"').status == 400
+
+
+@pytest.mark.parametrize("policy, given, kept", [
+    ("messageTTL", '"77"', 77),
+    ("retention", '{"retentionTimeInMinutes":"5","retentionSizeInMB":"6"}', {"retentionTimeInMinutes": 5, "retentionSizeInMB": 6}),
+    ("deduplication", '"true"', True)])
+def test_policies_take_numbers_as_text(shared_broker, policy, given, kept):
+    path = f"namespaces/public/text/{policy}"
+    shared_broker.rest("PUT", "namespaces/public/text")
+    assert shared_broker.rest("POST", path, given).status == 204
+    assert shared_broker.rest("GET", path).json() == kept
+    assert shared_broker.rest("POST", path, '"no such value"').status == 400
+
+
+def test_a_client_without_a_name_has_none_in_stats(shared_broker):
+    with rawpulsar.Connection("127.0.0.1", shared_broker.port) as peer:
+        peer.connect(client_version="")
+        peer.send("producer", topic="persistent://public/default/nameless", producer_id=1, request_id=1)
+        peer.expect("producer_success")
+        assert "clientVersion" not in shared_broker.stats("persistent://public/default/nameless")["publishers"][0]
+
+
+# ---- what must outlive a process
+
+def test_policies_properties_and_positions_outlive_a_kill(broker):
+    assert broker.rest("PUT", "tenants/own", '{"allowedClusters":["standalone"]}').status == 204
+    assert broker.rest("PUT", "namespaces/own/ns").status == 204
+    assert broker.rest("POST", "namespaces/own/ns/retention", '{"retentionTimeInMinutes":7,"retentionSizeInMB":8}').status == 204
+    assert broker.rest("PUT", "persistent/own/ns/t", '{"owner":"me"}').status == 204
+    assert broker.rest("POST", "persistent/own/ns/t/maxConsumers", "3").status == 204
+    client = pulsar.Client(broker.url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
+    producer = client.create_producer("persistent://own/ns/t", batching_enabled=False)
+    ids = [producer.send(b"%d" % i) for i in range(10)]
+    client.close()
+    assert broker.rest("PUT", "persistent/own/ns/t/subscription/s", json.dumps({"ledgerId": ids[4].ledger_id(), "entryId": ids[4].entry_id()})).status == 204
+    assert broker.rest("POST", "persistent/own/ns/t/subscription/s/skip/2").status == 204
+    assert broker.rest("POST", "namespaces/own/ns/messageTTL", "1000").status == 204
+    broker.restart("kill")
+    assert broker.rest("GET", "namespaces/own/ns/retention").json() == {"retentionTimeInMinutes": 7, "retentionSizeInMB": 8}
+    assert broker.rest("GET", "namespaces/own/ns/messageTTL").json() == 1000
+    assert broker.rest("GET", "persistent/own/ns/t/properties").json() == {"owner": "me"}
+    assert broker.rest("GET", "persistent/own/ns/t/maxConsumers").json() == 3
+    assert broker.stats("persistent://own/ns/t")["subscriptions"]["s"]["msgBacklog"] == 4
+    assert broker.rest("GET", "persistent/own/ns/t/subscription/s/position/1").text == "6"
+
+
+def test_members_that_nobody_knows_stay(broker):
+    """A newer broker's policies survive this one's changes."""
+    assert broker.rest("PUT", "namespaces/public/kept", '{"bundles":{"numBundles":4},"of_a_later_version":{"a":[1]}}').status == 204
+    before = broker.rest("GET", "namespaces/public/kept").json()
+    assert before["of_a_later_version"] == {"a": [1]}
+    assert broker.rest("POST", "namespaces/public/kept/messageTTL", "5").status == 204
+    assert broker.rest("GET", "namespaces/public/kept").json() == {**before, "message_ttl_in_seconds": 5}
