@@ -198,10 +198,10 @@ static const struct scan_row batch_rows[SCAN_ROWS_MAX] = {
 
 enum ox_err ox_batch_next(const void *payload, size_t len, size_t *at, struct ox_batch_message *ret)
 {
-    const uint8_t *p = (const uint8_t *)payload + *at;
     size_t left = len - *at;
     if (left == 0)
-        return OX_E_END_OF_FILE;
+        return OX_E_END_OF_FILE; // an empty payload may be NULL
+    const uint8_t *p = (const uint8_t *)payload + *at;
     size_t meta_len = left < 4 ? SIZE_MAX : ox_get_be32(p);
     if (left < 4 || meta_len > left - 4)
         return OX_E_MALFORMED;
