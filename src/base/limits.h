@@ -18,15 +18,20 @@
 #define OX_NODE_NAME_BYTES_MAX 4096u                // one path segment
 #define OX_CONN_OUT_BYTES_HIGH (1024u * 1024)       // stop dispatching to a connection
 #define OX_CONN_OUT_BYTES_LOW (256u * 1024)         // go on
-#define OX_CONN_TURN_BYTES (256u * 1024)            // what one connection sent and is handled before the others have their turn
-#define OX_CONNECTIONS_MAX 10000u                   // open connections
-#define OX_LOOK_AHEAD_PER_CONSUMER 2000u            // entries that wait for certain consumers of a subscription, beyond which nothing new is read: per consumer
-#define OX_LOOK_AHEAD_PER_SUBSCRIPTION 20000u       // and in all
-#define OX_PENDING_ENTRIES_MAX 1000000u             // entries of a subscription that are delivered and not acknowledged, whatever policies allow
-#define OX_PERMITS_MAX (1u << 30)                   // permits of a consumer, however many it asks for
-#define OX_SUBSCRIBERS_COUNTED_MAX 4096u            // consumers of a topic whose subscribing is counted in a period with a rate; more are refused
-#define OX_HELD_BYTES_MAX (16u * 1024 * 1024)       // entries that were read for consumers which take no more just now, all topics; beyond it they are read again
-#define OX_TOPIC_POLICIES_MAX 100000u               // topics of a namespace with policies of their own
+#define OX_CONN_TURN_BYTES (256u * 1024) // what one connection sent and is handled before the others have their turn
+#define OX_CONNECTIONS_MAX 10000u        // open connections
+#define OX_LOOK_AHEAD_PER_CONSUMER \
+    2000u // entries that wait for certain consumers of a subscription, beyond which nothing new is read: per consumer
+#define OX_LOOK_AHEAD_PER_SUBSCRIPTION 20000u // and in all
+#define OX_PENDING_ENTRIES_MAX \
+    1000000u // entries of a subscription that are delivered and not acknowledged, whatever policies allow
+#define OX_PERMITS_MAX (1u << 30) // permits of a consumer, however many it asks for
+#define OX_SUBSCRIBERS_COUNTED_MAX \
+    4096u // consumers of a topic whose subscribing is counted in a period with a rate; more are refused
+#define OX_HELD_BYTES_MAX \
+    (16u * 1024 * 1024) // entries that were read for consumers which take no more just now, all topics; beyond it they are read again
+#define OX_TOPIC_POLICIES_MAX 100000u   // topics of a namespace with policies of their own
+#define OX_POLICY_EVENTS_MORE_MAX 1000u // changes of them in the namespace's log beyond one each: then it is compacted
 
 // A bounded amount shared by several users, with waiters woken by their owner.
 struct ox_budget {

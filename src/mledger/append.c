@@ -205,7 +205,7 @@ static void append_build(struct mledger_impl *impl, struct ox_ml_append *a)
 
 static enum ox_err append_refused_by(const struct ox_mledger *ml)
 {
-    if (ml->terminated || ml_impl(ml)->term.begun)
+    if (ml->terminated || ml_impl(ml)->term)
         return OX_E_TOPIC_TERMINATED;
     if (ml_impl(ml)->fail_err != OX_OK)
         return ml_impl(ml)->fail_err;

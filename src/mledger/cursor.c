@@ -403,16 +403,24 @@ void cursor_change_with_op(struct ox_cursor *c, struct ox_op *op)
         cursor_end_ack(&change->ack, err);
 }
 
-void ox_cursor_reset(struct ox_cursor *c, struct ox_op *op, struct ox_pos p)
+void ox_cursor_reset_into(struct ox_cursor *c, struct ox_op *op, struct ox_pos mark, struct ox_pos entry,
+                          const uint64_t *bits, size_t words)
 {
     if (cursor_refuses(c) == OX_OK) {
         cursor_forget_holes(c);
         ox_batch_acks_fini(&c->batches);
-        c->mark_delete = ox_ml_clamp(c->ml, p);
+        c->mark_delete = ox_ml_clamp(c->ml, mark);
         ox_cursor_rewind(c);
+        if (words && cursor_has_entry(c, entry))
+            ox_batch_acks_set(&c->batches, entry, bits, words);
     }
     cursor_change_with_op(c, op);
     ox_mledger_trim(c->ml);
+}
+
+void ox_cursor_reset(struct ox_cursor *c, struct ox_op *op, struct ox_pos p)
+{
+    ox_cursor_reset_into(c, op, p, p, NULL, 0);
 }
 
 void ox_cursors_ledger_gone(struct ox_mledger *ml, int64_t ledger)
@@ -433,14 +441,22 @@ void ox_cursors_ledger_gone(struct ox_mledger *ml, int64_t ledger)
     }
 }
 
+// What is kept with the position stands for the entries before it: they are needed until the store holds it.
+static struct ox_pos cursor_passed(const struct ox_cursor *c)
+{
+    struct ox_pos stored = cursor_impl(c)->stored_pos;
+    return c->position_properties.count && ox_pos_cmp(stored, c->mark_delete) < 0 ? stored : c->mark_delete;
+}
+
 bool ox_cursors_slowest(const struct ox_mledger *ml, struct ox_pos *ret)
 {
     bool found = false;
     OX_LIST_EACH(&ml->cursors, link) {
         const struct ox_cursor *c = CONTAINER_OF(link, struct ox_cursor, link);
-        if (!c->durable || (found && ox_pos_cmp(c->mark_delete, *ret) >= 0))
+        struct ox_pos passed = cursor_passed(c);
+        if (!c->durable || (found && ox_pos_cmp(passed, *ret) >= 0))
             continue;
-        *ret = c->mark_delete;
+        *ret = passed;
         found = true;
     }
     return found;

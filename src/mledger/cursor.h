@@ -74,7 +74,7 @@ void ox_cursor_delete(struct ox_cursor *c, struct ox_cursor_ack *ack, const stru
 // OX_BATCH_ACKS_MAX, beyond which it has no effect (the whole batch comes again). ret_left (may be NULL): how many are left. ack as in ox_cursor_delete.
 void ox_cursor_delete_part(struct ox_cursor *c, struct ox_cursor_ack *ack, struct ox_pos p, const uint64_t *bits,
                            size_t words, bool *ret_whole, uint32_t *ret_left);
-// Sets the messages of an entry that are still to be delivered, whatever was there (seeks into a batch).
+// Sets the messages of an entry that are still to be delivered, whatever was there; stored with the next flush.
 void ox_cursor_set_part(struct ox_cursor *c, struct ox_pos p, const uint64_t *bits, size_t words);
 // The set of an entry that is acknowledged in part, or NULL. Borrowed until the next change.
 const struct ox_batch_ack *ox_cursor_part(const struct ox_cursor *c, struct ox_pos p);
@@ -108,10 +108,13 @@ void ox_cursor_read(struct ox_cursor *c, struct ox_cursor_read *r);
 void ox_cursor_read_fini(struct ox_cursor_read *r);
 // The read position goes back to the first entry that isn't acknowledged. A read in flight is thrown away and started anew from there.
 void ox_cursor_rewind(struct ox_cursor *c);
-// The read position goes back to p: what was read from there on is not wanted now. No effect where p is acknowledged, or was not read. No read is pending.
+// The read position goes back to p, or where the mark-delete position has passed it right behind that: what was read from there on is not wanted now. No effect where p was not read. No read is pending.
 void ox_cursor_unread(struct ox_cursor *c, struct ox_pos p);
 // Seeks: mark_delete = p (clamped), holes forgotten, read right behind it; stored before op finishes.
 void ox_cursor_reset(struct ox_cursor *c, struct ox_op *op, struct ox_pos p);
+// Likewise, and of one entry only the messages of `bits` are still to be delivered (words 0, or no such entry: all of them); stored together.
+void ox_cursor_reset_into(struct ox_cursor *c, struct ox_op *op, struct ox_pos mark, struct ox_pos entry,
+                          const uint64_t *bits, size_t words);
 // Cumulative move together with long properties that are kept with the position (PositionInfo.properties, e.g. pulsar.dedup's sequence ids): both or neither are stored. The map is copied.
 // c->position_properties has what is stored or being stored.
 void ox_cursor_mark_delete_with(struct ox_cursor *c, struct ox_cursor_ack *ack, struct ox_pos p,

@@ -39,6 +39,15 @@ struct cursor_follow {
     enum ox_err err; // why the switch went back
 };
 
+// What a flush asks of others.
+struct cursor_io {
+    struct ox_meta_get get;
+    struct ox_meta_put put;
+    struct ox_meta_del del;
+    struct ox_router_create create;
+    struct ox_append append;
+};
+
 struct cursor_impl {
     uint32_t magic;
     struct ox_cursor *cursor;  // back
@@ -68,16 +77,12 @@ struct cursor_impl {
     struct ox_cursor_read *reading;  // the pending read
 
     struct ox_seq seq;
-    struct ox_meta_get get;
-    struct ox_meta_put put;
-    struct ox_meta_del del;
+    struct cursor_io *io;       // while seq runs
     struct ox_buf node_value;   // the node as last read or written: what the next value is made from
     struct ox_buf node_writing; // what `put` writes
     struct ox_buf record;       // PositionInfo being stored
     struct ox_buf first_record; // PositionInfo that begins a cursor ledger
     struct ox_pos record_pos;
-    struct ox_router_create create;
-    struct ox_append append;
     struct ox_ledger *new_handle; // being made current
     struct ox_location new_where;
     struct ml_follower follower;  // durable cursors

@@ -274,6 +274,27 @@ static void test_part_is_forgotten_with_its_entry(void **state)
     end(&pw);
 }
 
+static void test_reset_into_a_batch_is_stored_before_the_answer(void **state)
+{
+    (void)state;
+    struct parts_world pw;
+    struct ox_op op;
+    uint64_t rest = 0x18;
+    begin(&pw, 7);
+    assert_int_equal(world_ack_upto(&pw.w, pw.c, at(&pw, 6)), OX_OK);
+    world_op(&pw.w, &op);
+    ox_cursor_reset_into(pw.c, &op, at(&pw, 2), at(&pw, 3), &rest, 1);
+    assert_int_equal(world_wait(&pw.w, &op), OX_OK);
+    crash(&pw);
+    assert_part(&pw, 3, 0x18);
+    assert_true(ox_pos_equal(pw.c->mark_delete, at(&pw, 2)));
+    world_op(&pw.w, &op);
+    ox_cursor_reset_into(pw.c, &op, at(&pw, 4), at(&pw, 99), &rest, 1); // no such entry
+    assert_int_equal(world_wait(&pw.w, &op), OX_OK);
+    assert_int_equal(ox_batch_acks_count(&pw.c->batches), 0);
+    end(&pw);
+}
+
 static void test_part_of_what_is_not_there_has_no_effect(void **state)
 {
     (void)state;
@@ -363,6 +384,7 @@ static void expire(struct parts_world *pw, int limit)
     ox_cursor_mark_delete(pw->c, NULL, f.found);
 }
 
+// fault: P09
 static void test_trap_p09_what_is_young_stays(void **state)
 {
     (void)state;
@@ -376,6 +398,7 @@ static void test_trap_p09_what_is_young_stays(void **state)
     end(&pw);
 }
 
+// fault: P09
 static void test_trap_p09_an_empty_last_ledger_is_no_obstacle(void **state)
 {
     (void)state;
@@ -389,6 +412,7 @@ static void test_trap_p09_an_empty_last_ledger_is_no_obstacle(void **state)
     end(&pw);
 }
 
+// fault: P09
 static void test_trap_p09_all_ledgers_go_in_one_check(void **state)
 {
     (void)state;
@@ -434,6 +458,7 @@ int main(void)
         cmocka_unit_test(test_part_moves_with_a_cursor_that_is_not_loaded),
         cmocka_unit_test(test_part_moves_with_a_cursor_that_is_loaded),
         cmocka_unit_test(test_part_is_forgotten_with_its_entry),
+        cmocka_unit_test(test_reset_into_a_batch_is_stored_before_the_answer),
         cmocka_unit_test(test_part_of_what_is_not_there_has_no_effect),
         cmocka_unit_test(test_position_properties_are_stored_with_the_position),
         cmocka_unit_test(test_skip_counts_what_is_not_acknowledged),

@@ -148,6 +148,8 @@ void ox_cursor_rewind(struct ox_cursor *c)
 void ox_cursor_unread(struct ox_cursor *c, struct ox_pos p)
 {
     OX_ASSERT(!cursor_impl(c)->reading);
-    if (ox_pos_cmp(p, c->mark_delete) > 0 && ox_pos_cmp(p, c->read) < 0)
+    if (ox_pos_cmp(p, c->mark_delete) <= 0)
+        p = cursor_after(c->ml, c->mark_delete);
+    if (ox_pos_cmp(p, c->read) < 0)
         c->read = p;
 }

@@ -57,6 +57,7 @@ void cursor_answer(struct ox_cursor *c, enum ox_err err)
 static void cursor_start(struct cursor_impl *impl, enum cursor_job job, const char *name, ox_step_fn first)
 {
     impl->job = job;
+    impl->io = ox_malloc(sizeof *impl->io);
     ox_seq_start(&impl->seq, cursor_factory(impl)->loop, name, first, cursor_job_done);
 }
 
@@ -117,10 +118,13 @@ static void cursor_snapshot(struct cursor_impl *impl)
 // The snapshot is durable.
 static void cursor_stored(struct cursor_impl *impl)
 {
+    struct ox_pos before = impl->stored_pos;
     ox_buf_unref(&impl->record);
     impl->stored_pos = impl->record_pos;
     impl->stored_version = impl->flushing_version;
     cursor_answer(impl->cursor, OX_OK);
+    if (impl->cursor->position_properties.count && before.ledger != impl->stored_pos.ledger)
+        ox_mledger_trim(impl->cursor->ml);
 }
 
 // ---- the node -------------------------------------------------------------------------------------------------------
@@ -142,8 +146,8 @@ static ox_step cursor_write_node(struct ox_seq *s, struct ox_buf give_value)
 static ox_step cursor_node_put(struct ox_seq *s)
 {
     struct cursor_impl *impl = cursor_of(s);
-    ox_seq_bind(s, &impl->put.op, "cursor.node");
-    ox_meta_put(cursor_factory(impl)->meta, &impl->put, impl->path, impl->node_writing, impl->node_version, 0);
+    ox_seq_bind(s, &impl->io->put.op, "cursor.node");
+    ox_meta_put(cursor_factory(impl)->meta, &impl->io->put, impl->path, impl->node_writing, impl->node_version, 0);
     return OX_WAIT(s, cursor_node_written);
 }
 
@@ -161,8 +165,8 @@ static bool cursor_can_switch_back(const struct cursor_impl *impl, enum ox_err e
 static ox_step cursor_node_ask(struct ox_seq *s)
 {
     struct cursor_impl *impl = cursor_of(s);
-    ox_seq_bind(s, &impl->get.op, "cursor.node.reread");
-    ox_meta_get(cursor_factory(impl)->meta, &impl->get, impl->path);
+    ox_seq_bind(s, &impl->io->get.op, "cursor.node.reread");
+    ox_meta_get(cursor_factory(impl)->meta, &impl->io->get, impl->path);
     return OX_WAIT(s, cursor_node_reread);
 }
 
@@ -170,9 +174,9 @@ static ox_step cursor_node_written(struct ox_seq *s)
 {
     struct cursor_impl *impl = cursor_of(s);
     if (s->err == OX_OK) {
-        ox_free(impl->put.path);
-        impl->put.path = NULL;
-        impl->node_version = impl->put.stat.version;
+        ox_free(impl->io->put.path);
+        impl->io->put.path = NULL;
+        impl->node_version = impl->io->put.stat.version;
         return OX_GOTO(s, cursor_after_node);
     }
     impl->rereads = 0;
@@ -207,10 +211,10 @@ static ox_step cursor_node_reread(struct ox_seq *s)
     struct cursor_impl *impl = cursor_of(s);
     if (s->err != OX_OK)
         return OX_GOTO(s, cursor_node_unread);
-    int64_t version = impl->get.stat.version;
-    bool ours = ox_buf_equal(impl->get.value, impl->node_writing) && version == impl->node_version + 1;
-    bool unborn = impl->job == CURSOR_JOB_CREATE && cursor_node_is_unused(impl->get.value);
-    ox_buf_unref(&impl->get.value);
+    int64_t version = impl->io->get.stat.version;
+    bool ours = ox_buf_equal(impl->io->get.value, impl->node_writing) && version == impl->node_version + 1;
+    bool unborn = impl->job == CURSOR_JOB_CREATE && cursor_node_is_unused(impl->io->get.value);
+    ox_buf_unref(&impl->io->get.value);
     if (ours || unborn)
         impl->node_version = version;
     if (ours)
@@ -263,9 +267,9 @@ static ox_step cursor_new_ledger(struct ox_seq *s)
     struct cursor_impl *impl = cursor_of(s);
     struct ox_kv custom = {0};
     cursor_custom(impl->cursor, &custom);
-    ox_seq_bind(s, &impl->create.op, "cursor.ledger.create");
+    ox_seq_bind(s, &impl->io->create.op, "cursor.ledger.create");
     struct ox_ml_factory *f = cursor_factory(impl);
-    ox_router_create_in(f->router, &impl->create, ox_ml_target(f, impl->cursor->ml->name), -1, &custom);
+    ox_router_create_in(f->router, &impl->io->create, ox_ml_target(f, impl->cursor->ml->name), -1, &custom);
     ox_kv_fini(&custom);
     return OX_WAIT(s, cursor_new_ledger_made);
 }
@@ -275,11 +279,11 @@ static ox_step cursor_into_node(struct ox_seq *s);
 static void cursor_append(struct ox_seq *s, struct ox_ledger *ledger, int64_t entry, struct ox_buf bytes)
 {
     struct cursor_impl *impl = cursor_of(s);
-    ox_seq_bind(s, &impl->append.op, "cursor.ledger.append");
-    impl->append.entry = entry;
-    impl->append.parts[0] = bytes;
-    impl->append.part_count = 1;
-    ox_ledger_append(ledger, &impl->append);
+    ox_seq_bind(s, &impl->io->append.op, "cursor.ledger.append");
+    impl->io->append.entry = entry;
+    impl->io->append.parts[0] = bytes;
+    impl->io->append.part_count = 1;
+    ox_ledger_append(ledger, &impl->io->append);
 }
 
 // As in Pulsar, the first entry is the position before this move with the ranges known now; the move follows. The node names the ledger only when it holds both:
@@ -290,8 +294,8 @@ static ox_step cursor_new_ledger_made(struct ox_seq *s)
     if (s->err != OX_OK)
         return OX_GOTO(s, cursor_into_node);
     OX_CRASHPOINT(s->loop, "cursor.after_create");
-    impl->new_handle = impl->create.ledger;
-    impl->new_where = impl->create.location;
+    impl->new_handle = impl->io->create.ledger;
+    impl->new_where = impl->io->create.location;
     ox_buf_unref(&impl->first_record);
     impl->first_record = cursor_pack_position(impl->cursor, impl->stored_pos);
     cursor_append(s, impl->new_handle, 0, impl->first_record);
@@ -319,14 +323,24 @@ static ox_step cursor_move_written(struct ox_seq *s)
     return cursor_write_node(s, cursor_pack_node(impl->cursor, false, impl->new_where, impl->stored_pos));
 }
 
-// Forgets the ledger that was being made or had failed; an unrecorded one is found by the sweep for orphans.
+// Lets go of the next ledger; if certainly no node names it, it is deleted, else the sweep for orphans finds out.
+static void cursor_drop_new(struct cursor_impl *impl, bool certain)
+{
+    if (!impl->new_handle)
+        return;
+    ox_ledger_release(impl->new_handle);
+    impl->new_handle = NULL;
+    if (certain)
+        cursor_discard(impl, impl->new_where);
+}
+
+// Forgets the ledger that was being made or had failed.
 static void cursor_drop_handles(struct cursor_impl *impl)
 {
-    if (impl->new_handle)
-        ox_ledger_release(impl->new_handle);
+    cursor_drop_new(impl, true);
     if (impl->handle)
         ox_ledger_release(impl->handle);
-    impl->new_handle = impl->handle = NULL;
+    impl->handle = NULL;
 }
 
 // A cursor ledger can't be written: the position goes into the node, a new ledger is tried at the next flush.
@@ -372,9 +386,7 @@ static ox_step cursor_switch_back(struct ox_seq *s)
 {
     struct cursor_impl *impl = cursor_of(s);
     impl->follow->err = s->err;
-    ox_ledger_release(impl->new_handle);
-    impl->new_handle = NULL;
-    cursor_discard(impl, impl->new_where);
+    cursor_drop_new(impl, true);
     if (!impl->handle)
         return OX_GOTO(s, cursor_into_node);
     cursor_set_state(impl->cursor, OX_CURSOR_OPEN);
@@ -484,8 +496,8 @@ static ox_step cursor_remove_start(struct ox_seq *s)
     if (!impl->cursor->durable)
         return OX_FINISH(s, OX_OK);
     cursor_drop_handles(impl);
-    ox_seq_bind(s, &impl->del.op, "cursor.node.delete");
-    ox_meta_del(cursor_factory(impl)->meta, &impl->del, impl->path, impl->node_version);
+    ox_seq_bind(s, &impl->io->del.op, "cursor.node.delete");
+    ox_meta_del(cursor_factory(impl)->meta, &impl->io->del, impl->path, impl->node_version);
     return OX_WAIT(s, cursor_removed_node);
 }
 
@@ -549,10 +561,8 @@ void cursor_end_if_quiet(struct cursor_impl *impl)
 // A flush that failed: whoever waits is told; what is not durable is tried again, unless the store has lost us.
 static void cursor_flush_failed(struct cursor_impl *impl, enum ox_err err)
 {
-    if (impl->new_handle) {
-        ox_ledger_release(impl->new_handle);
-        impl->new_handle = NULL;
-    }
+    bool refused = err == OX_E_DISCONNECTED || err == OX_E_METADATA_FULL || err == OX_E_TOO_BIG;
+    cursor_drop_new(impl, refused && impl->failed == OX_OK); // else the node may name it
     impl->properties_dirty |= impl->properties_writing;
     impl->properties_writing = false;
     cursor_set_state(impl->cursor, impl->handle ? OX_CURSOR_OPEN : OX_CURSOR_NO_LEDGER);
@@ -568,6 +578,8 @@ static void cursor_job_done(struct ox_seq *s, enum ox_err err)
     struct cursor_impl *impl = cursor_of(s);
     enum cursor_job done = impl->job;
     impl->job = CURSOR_JOB_NONE;
+    ox_free(impl->io);
+    impl->io = NULL;
     if (done == CURSOR_JOB_CREATE) {
         cursor_created(impl, err);
         return;

@@ -461,6 +461,40 @@ static void test_cursor_that_could_not_be_removed_keeps_its_entries(void **state
     end(&cw);
 }
 
+// Each flush makes a ledger for which there is no node; none of them may stay behind.
+static void test_cursor_leaves_no_ledgers_while_its_node_cannot_be_written(void **state)
+{
+    (void)state;
+    struct cursor_world cw;
+    bool broken = false;
+    world_init(&cw.w, 27);
+    world_stop(&cw.w);
+    cw.w.settings.cursor_entries_max = 4;
+    cw.w.settings.ranges_in_node_max = 0;
+    cw.w.ctx = &broken;
+    cw.w.on_meta = fail_deletes;
+    world_start(&cw.w);
+    cw.ml = world_open(&cw.w, NAME);
+    cw.c = world_cursor(&cw.w, cw.ml, SUB, OX_POS_EARLIEST);
+    world_fill(&cw.w, cw.ml, 0, 20);
+    for (int64_t i = 1; i < 6; i += 2)
+        assert_int_equal(ack_one(&cw, i), OX_OK);
+    size_t ledgers = ox_sim_store_count(cw.w.store);
+    broken = true;
+    for (int64_t i = 7; i < 14; i += 2)
+        assert_int_equal(ack_one(&cw, i), OX_E_DISCONNECTED);
+    world_settle(&cw.w);
+    assert_int_equal(ox_sim_store_count(cw.w.store), ledgers);
+    broken = false;
+    assert_int_equal(ack_one(&cw, 15), OX_OK);
+    world_settle(&cw.w);
+    assert_int_equal(ox_sim_store_count(cw.w.store), ledgers);
+    crash(&cw);
+    for (int64_t i = 1; i < 16; i += 2)
+        assert_true(ox_cursor_is_deleted(cw.c, at(&cw, 0, i)));
+    end(&cw);
+}
+
 static void lose_every_answer(struct world *w, bool write, const char *path, struct ox_meta_fault *fault)
 {
     if (strcmp(path, NODE) == 0 && *(bool *)w->ctx)
@@ -560,6 +594,7 @@ static void put_cursor_node(struct world *w, uint8_t ledger, uint8_t entry)
     world_node_put(w, NODE, node, 15);
 }
 
+// fault: S07
 static void test_trap_s07_cursor_between_two_ledgers(void **state)
 {
     (void)state;
@@ -581,6 +616,7 @@ static void test_trap_s07_cursor_between_two_ledgers(void **state)
     end(&cw);
 }
 
+// fault: S07
 static void test_trap_s07_cursor_ledger_without_an_entry(void **state)
 {
     (void)state;
@@ -644,6 +680,21 @@ static void test_cursor_read_skips_what_is_acknowledged_and_rewinds(void **state
     ox_cursor_rewind(cw.c);
     assert_read(&cw, 3, "0");
     assert_read(&cw, 100, "3 4 6 7");
+    end(&cw);
+}
+
+static void test_cursor_unread_begins_behind_what_was_skipped_meanwhile(void **state)
+{
+    (void)state;
+    struct cursor_world cw;
+    begin(&cw, 16);
+    world_fill(&cw.w, cw.ml, 0, 8);
+    assert_read(&cw, 100, "0 1 2 3 4 5 6 7");
+    ox_cursor_unread(cw.c, at(&cw, 0, 6));
+    assert_read(&cw, 100, "6 7");
+    ox_cursor_mark_delete(cw.c, NULL, at(&cw, 0, 4));
+    ox_cursor_unread(cw.c, at(&cw, 0, 2));
+    assert_read(&cw, 100, "5 6 7");
     end(&cw);
 }
 
@@ -771,6 +822,7 @@ int main(void)
         cmocka_unit_test(test_cursor_stores_nothing_while_its_node_is_unknown),
         cmocka_unit_test(test_cursor_ends_while_its_node_is_unknown),
         cmocka_unit_test(test_cursor_that_could_not_be_removed_keeps_its_entries),
+        cmocka_unit_test(test_cursor_leaves_no_ledgers_while_its_node_cannot_be_written),
         cmocka_unit_test(test_cursor_creation_takes_over_the_node_of_a_lost_attempt),
         cmocka_unit_test(test_cursor_node_written_by_somebody_else_fences),
         cmocka_unit_test(test_cursor_that_could_not_be_read_is_left_as_it_is),
@@ -778,6 +830,7 @@ int main(void)
         cmocka_unit_test(test_trap_s07_cursor_between_two_ledgers),
         cmocka_unit_test(test_trap_s07_cursor_ledger_without_an_entry),
         cmocka_unit_test(test_cursor_read_skips_what_is_acknowledged_and_rewinds),
+        cmocka_unit_test(test_cursor_unread_begins_behind_what_was_skipped_meanwhile),
         cmocka_unit_test(test_cursor_read_waits_for_entries_and_is_canceled),
         cmocka_unit_test(test_cursor_removed_is_gone_and_its_ledger_too),
         cmocka_unit_test(test_cursor_not_durable_leaves_nothing),

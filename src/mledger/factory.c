@@ -60,6 +60,7 @@ void ox_ml_factory_fini(struct ox_ml_factory *f)
     for (size_t i = 0; i < OX_COUNT(all); i++)
         ox_metric_fini(all[i]);
     ox_timer_stop(&f->idle);
+    ox_free(f->sweep_bounds);
     ml_discard_fini(f);
     ml_follow_fini(f);
     ox_tail_cache_fini(&f->cache);

@@ -69,6 +69,8 @@ struct ox_ml_factory {
     struct ml_follow *follow;       // private: what follows the active place
     struct ox_op *drain;            // private: waits for them
     bool sweep_stop;                // public: ends a running sweep at its next ledger
+    int64_t *sweep_bounds;          // private: by place, the id below which all is older than the process; 0: not known
+    uint32_t sweep_bound_count;     // private
     uint32_t places_known;          // private: so many of the router's places have shown the identity that is on record
     struct ox_metric lost_ledgers, orphans, kept_orphans; // private
     uint64_t append_ns;                                   // read-only: how long appends take, a moving mean over some
@@ -89,7 +91,8 @@ void ox_ml_factory_drain(struct ox_ml_factory *f, struct ox_op *op);
 void ox_ml_factory_fini(struct ox_ml_factory *f);
 
 // The sweep at process start: ledgers of this instance that no node names are deleted, owner checked; a stranger's never. Data ledgers whose topic
-// has no node at all are kept, logged and counted: a missing node may be a lost one. Safe while logs are being opened. op: the first error of the stores.
+// has no node at all are kept, logged and counted: a missing node may be a lost one. Safe while logs are being opened. op: the first error of the stores; called
+// again after one, it looks at nothing that was made since the first call.
 // Places that are not open are left out, with a line in the log; ledgers that carry OX_COPY_OF (places.h) are whoever moves storage's.
 void ox_ml_orphans_sweep(struct ox_ml_factory *f, struct ox_op *op);
 // The same for one place, when it is opened later in a process's life: ledgers of logs that are open here are left alone then.

@@ -22,7 +22,7 @@ static const char *follower_cursor_name(const struct ml_follower *w)
 static bool follow_log_is_elsewhere(const struct mledger_impl *impl)
 {
     const struct ox_mledger *ml = impl->ml;
-    if (!ml_is_open(ml) || impl->fail_err != OX_OK || impl->term.begun || ml->terminated || ml->full || !impl->current)
+    if (!ml_is_open(ml) || impl->fail_err != OX_OK || impl->term || ml->terminated || ml->full || !impl->current)
         return false;
     return impl->current->where.place != ox_ml_target(ml->factory, ml->name);
 }

@@ -54,14 +54,19 @@ struct ml_writer {
     int tries; // of the edit being written
 };
 
+// What a rollover asks of places.
+struct ml_roll_io {
+    struct ox_router_create create;
+    struct ox_ledger_close close;
+    struct ox_ledger_open open;
+};
+
 // Replaces the current ledger.
 struct ml_roll {
     struct ox_seq seq;
     struct ox_op *op; // of ox_mledger_roll, or NULL
     struct ox_ml_ledger *old;
-    struct ox_router_create create;
-    struct ox_ledger_close close;
-    struct ox_ledger_open open;
+    struct ml_roll_io *io; // while seq runs
     struct ml_edit edit;
     struct ox_timer hold, pause;
     int64_t old_entries; // at its true end
@@ -87,9 +92,9 @@ struct ml_trim {
 
 // Ends the log for good.
 struct ml_term {
+    struct mledger_impl *impl;
     struct ox_seq seq;
     struct ox_list ops; // of whoever asked, by op.link
-    bool begun;         // no append is taken any more
     bool waiting;       // for the appends in flight
     struct ox_ledger_close close;
     struct ox_ledger_open open;
@@ -103,6 +108,7 @@ struct ml_intent; // deletes.h
 
 // Ends the log.
 struct ml_ending {
+    struct mledger_impl *impl;
     struct ox_seq seq;
     struct ox_op *op;
     bool remove;
@@ -143,8 +149,8 @@ struct mledger_impl {
     struct ml_writer writer;
     struct ml_roll roll;
     struct ml_trim trim;
-    struct ml_term term;
-    struct ml_ending ending;
+    struct ml_term *term;     // from when it was asked for: no append is taken any more
+    struct ml_ending *ending; // from when the log began to end
     struct ml_follower follower;
 };
 
@@ -235,7 +241,6 @@ void ml_trim_soon(struct ox_mledger *ml);
 void ml_trim_fini(struct ox_mledger *ml);
 
 // terminate.c
-void ml_term_init(struct ox_mledger *ml);
 // Goes on if it waits for the log to be quiet.
 void ml_term_poke(struct ox_mledger *ml);
 

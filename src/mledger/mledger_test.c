@@ -229,7 +229,7 @@ static void test_mledger_lost_compare_and_set_fences_for_good(void **state)
     world_fini(&w);
 }
 
-// fault: B4 E19
+// fault: B4 E19 S05
 static void test_mledger_other_owner_fences_the_ledger(void **state)
 {
     (void)state;

@@ -16,6 +16,7 @@ struct sweep_bound {
     struct sweep *sweep;
     struct ox_next_id next;
     enum ox_err err; // not OK: the place is not swept
+    bool late; // the process was at work when it was asked for: logs that are open here, or worked on, know what is theirs
 };
 
 struct sweep {
@@ -23,7 +24,7 @@ struct sweep {
     struct ox_op *op;
     struct ox_seq seq;
     uint32_t place, end;        // places from `place` on, before `end`
-    bool late;                  // the process has been at work: logs that are open here know what is theirs
+    bool late;                  // not the start's, nor that again
     struct sweep_bound *bounds; // by place
     uint32_t bounds_pending;
     enum ox_err first; // error on the way
@@ -74,20 +75,28 @@ static void sweep_bounded(struct ox_op *op)
 {
     struct sweep_bound *b = CONTAINER_OF(op, struct sweep_bound, next.op);
     b->err = op->err;
+    if (op->err == OX_OK && !b->late)
+        b->sweep->factory->sweep_bounds[b - b->sweep->bounds] = b->next.id;
     if (--b->sweep->bounds_pending == 0)
         ox_seq_resume(&b->sweep->seq, OX_OK);
 }
 
 // All places are asked at once, before anything else happens in this process: what is made from now on is above.
-static void sweep_ask_bound(struct sweep *w, uint32_t place)
+static void sweep_ask_bound(struct sweep *w, uint32_t place, bool first)
 {
     struct ox_ml_factory *f = w->factory;
     struct sweep_bound *b = &w->bounds[place];
-    *b = (struct sweep_bound){.sweep = w, .err = OX_E_PLACE_CLOSED};
+    *b = (struct sweep_bound){.sweep = w, .err = OX_E_PLACE_CLOSED, .late = !first};
     if (!ox_router_place(f->router, place)) {
         if (f->router->slots[place].err != OX_E_NO_PLACE) // a place that was unregistered is empty
             ox_warn(f->log, "mledger.sweep.place_away", "place=%s hint=" OX_LOG_Q, ox_router_name(f->router, place),
                     "not open: its ledgers are looked at when it is");
+        return;
+    }
+    if (!w->late && place < f->sweep_bound_count && f->sweep_bounds[place] > 0) { // the start's sweep once more
+        b->next.id = f->sweep_bounds[place];
+        b->err = OX_OK;
+        b->late = false;
         return;
     }
     w->bounds_pending++;
@@ -111,9 +120,14 @@ static void sweep_begin(struct ox_ml_factory *f, struct ox_op *op, uint32_t firs
     w->end = end;
     w->late = late;
     w->bounds = ox_calloc(end, sizeof *w->bounds);
+    bool start = !late && !f->sweep_bounds;
+    if (start) {
+        f->sweep_bounds = ox_calloc(end, sizeof *f->sweep_bounds);
+        f->sweep_bound_count = end;
+    }
     ox_seq_start(&w->seq, f->loop, "mledger.sweep", sweep_start, sweep_done);
     for (uint32_t place = first; place < end; place++)
-        sweep_ask_bound(w, place);
+        sweep_ask_bound(w, place, start);
 }
 
 void ox_ml_orphans_sweep(struct ox_ml_factory *f, struct ox_op *op)
@@ -221,12 +235,13 @@ static bool sweep_is_canary(const struct sweep *w, const struct ox_ledger_info *
 }
 
 // Somebody is at work with it: whoever moves storage adopts or deletes copies; a log that is open here, or whose nodes are being worked on, may be about to
-// name what it has just made.
+// name what it has just made. Nothing that was made before the process began is named by it now but copies.
 static bool sweep_is_in_hands(const struct sweep *w, const struct ox_ledger_info *info)
 {
     const char *log = ox_kv_find(&info->custom, "pulsar/managed-ledger");
-    return ox_kv_find(&info->custom, OX_COPY_OF) || ml_is_claimed(w->factory, log) ||
-           (w->late && ox_map_find_str(&w->factory->open, log));
+    if (ox_kv_find(&info->custom, OX_COPY_OF))
+        return true;
+    return w->bounds[w->place].late && (ml_is_claimed(w->factory, log) || ox_map_find_str(&w->factory->open, log));
 }
 
 static ox_step sweep_read_node(struct ox_seq *s, char *take_path, ox_step_fn then, const char *name)

@@ -219,7 +219,8 @@ static void rig_ack(struct read_rig *r, struct ox_pos p)
     assert_int_equal(world_wait(&r->w, &ack.op), OX_OK);
 }
 
-static void test_read_hole_left_by_a_lost_ledger(void **state) // trap S08
+// fault: S08
+static void test_read_hole_left_by_a_lost_ledger(void **state)
 {
     (void)state;
     for (int skip = 0; skip < 2; skip++) {
@@ -324,7 +325,8 @@ static void test_read_handles_have_a_limit(void **state)
 
 // ---- trap S07 --------------------------------------------------------------------------------------------------------
 
-static void test_read_cursor_between_two_ledgers_is_clamped(void **state) // trap S07, first
+// fault: S07
+static void test_read_cursor_between_two_ledgers_is_clamped(void **state)
 {
     (void)state;
     struct world w;
@@ -362,7 +364,8 @@ static void test_read_cursor_between_two_ledgers_is_clamped(void **state) // tra
     world_fini(&w);
 }
 
-static void test_read_cursor_ledger_without_entries_falls_back_to_the_node(void **state) // trap S07, second
+// fault: S07
+static void test_read_cursor_ledger_without_entries_falls_back_to_the_node(void **state)
 {
     (void)state;
     struct read_rig r;

@@ -68,6 +68,8 @@ static void roll_done(struct ox_seq *s, enum ox_err err)
     struct mledger_impl *impl = roll_impl(s);
     struct ox_mledger *ml = impl->ml;
     struct ox_op *op = impl->roll.op;
+    ox_free(impl->roll.io);
+    impl->roll.io = NULL;
     ox_timer_stop(&impl->roll.hold);
     impl->roll.op = NULL;
     impl->hold = false;
@@ -105,6 +107,7 @@ static void roll_start(struct ox_mledger *ml, struct ox_op *op, bool full)
     impl->hold = full;
     if (full)
         ox_timer_start(&r->hold, ML_ROLL_HOLD_NS);
+    r->io = ox_malloc(sizeof *r->io);
     ox_seq_start(&r->seq, ml->factory->loop, "mledger.roll", roll_make, roll_done);
 }
 
@@ -128,8 +131,9 @@ static ox_step roll_make(struct ox_seq *s)
     struct mledger_impl *impl = roll_impl(s);
     struct ox_ml_factory *f = impl->ml->factory;
     impl->roll.tries++;
-    ox_seq_bind(s, &impl->roll.create.op, "mledger.roll.create");
-    ox_router_create_in(f->router, &impl->roll.create, ox_ml_target(f, impl->ml->name), ml_list_max(impl->ml), &impl->owner);
+    ox_seq_bind(s, &impl->roll.io->create.op, "mledger.roll.create");
+    ox_router_create_in(f->router, &impl->roll.io->create, ox_ml_target(f, impl->ml->name), ml_list_max(impl->ml),
+                        &impl->owner);
     return OX_WAIT(s, roll_made);
 }
 
@@ -155,12 +159,12 @@ static ox_step roll_made(struct ox_seq *s)
         return OX_GOTO(s, roll_not_made);
     OX_CRASHPOINT(s->loop, "roll.after_create");
     if (impl->fail_err != OX_OK) {
-        ox_ledger_release(r->create.ledger);
-        ml_discard(impl->ml->factory, r->create.location, &impl->owner);
+        ox_ledger_release(r->io->create.ledger);
+        ml_discard(impl->ml->factory, r->io->create.location, &impl->owner);
         return OX_GOTO(s, roll_stop);
     }
-    impl->next = ml_list_add(impl->ml, r->create.location);
-    impl->next->handle = r->create.ledger;
+    impl->next = ml_list_add(impl->ml, r->io->create.location);
+    impl->next->handle = r->io->create.ledger;
     impl->next->created_ns = ox_now_ns(s->loop);
     impl->hold = false;
     r->next_broken = r->warned = false;
@@ -171,8 +175,8 @@ static ox_step roll_made(struct ox_seq *s)
 static ox_step roll_close(struct ox_seq *s)
 {
     struct mledger_impl *impl = roll_impl(s);
-    ox_seq_bind(s, &impl->roll.close.op, "mledger.roll.close");
-    ox_ledger_close(impl->roll.old->handle, &impl->roll.close);
+    ox_seq_bind(s, &impl->roll.io->close.op, "mledger.roll.close");
+    ox_ledger_close(impl->roll.old->handle, &impl->roll.io->close);
     return OX_WAIT(s, roll_closed);
 }
 
@@ -181,14 +185,14 @@ static ox_step roll_closed(struct ox_seq *s)
     struct mledger_impl *impl = roll_impl(s);
     struct ml_roll *r = &impl->roll;
     if (s->err == OX_E_UNKNOWN_OUTCOME) {
-        ox_seq_bind(s, &r->open.op, "mledger.roll.recover");
-        ox_router_open(impl->ml->factory->router, &r->open, r->old->where, OX_OPEN_RECOVER, &impl->owner);
+        ox_seq_bind(s, &r->io->open.op, "mledger.roll.recover");
+        ox_router_open(impl->ml->factory->router, &r->io->open, r->old->where, OX_OPEN_RECOVER, &impl->owner);
         return OX_WAIT(s, roll_learned);
     }
     if (s->err != OX_OK)
         return roll_fail(s, s->err, "the old ledger could not be closed");
-    r->old_entries = r->close.last_entry + 1;
-    r->old_bytes = r->close.length;
+    r->old_entries = r->io->close.last_entry + 1;
+    r->old_bytes = r->io->close.length;
     return OX_GOTO(s, roll_settle);
 }
 
@@ -199,9 +203,9 @@ static ox_step roll_learned(struct ox_seq *s)
     struct ml_roll *r = &impl->roll;
     if (s->err != OX_OK)
         return roll_fail(s, s->err, "the end of the old ledger could not be learned");
-    r->old_entries = r->open.ledger->info.last_entry + 1;
-    r->old_bytes = r->open.ledger->info.length;
-    ox_ledger_release(r->open.ledger);
+    r->old_entries = r->io->open.ledger->info.last_entry + 1;
+    r->old_bytes = r->io->open.ledger->info.length;
+    ox_ledger_release(r->io->open.ledger);
     return OX_GOTO(s, roll_settle);
 }
 
@@ -340,8 +344,7 @@ void ml_roll_check(struct ox_mledger *ml)
 {
     struct mledger_impl *impl = ml_impl(ml);
     uint64_t now = ox_now_ns(ml->factory->loop);
-    if (ml->state != OX_ML_OPEN || impl->term.begun || !impl->current || impl->current->given == 0 ||
-        now < impl->roll.not_before_ns)
+    if (ml->state != OX_ML_OPEN || impl->term || !impl->current || impl->current->given == 0 || now < impl->roll.not_before_ns)
         return;
     if (impl->roll.seq.active || ml->factory->meta->session != OX_META_CONNECTED)
         return;
@@ -363,7 +366,7 @@ void ox_mledger_roll(struct ox_mledger *ml, struct ox_op *op)
         ox_op_finish(op, impl->fail_err);
     else if (ml->state != OX_ML_OPEN)
         ox_op_finish(op, OX_E_SHUTDOWN);
-    else if (ml->terminated || impl->term.begun)
+    else if (ml->terminated || impl->term)
         ox_op_finish(op, OX_E_TOPIC_TERMINATED);
     else if (ml->full)
         ox_op_finish(op, OX_E_NO_SPACE);

@@ -360,7 +360,7 @@ static void test_roll_that_can_never_be_recorded_fails_the_log(void **state)
     rig_fini(&r);
 }
 
-// fault: B4 E19
+// fault: B4 E19 S05
 static void test_roll_by_another_owner_meanwhile_fences(void **state)
 {
     (void)state;
@@ -396,7 +396,8 @@ static void test_roll_busy_while_one_runs(void **state)
     rig_fini(&r);
 }
 
-static void test_roll_of_an_empty_ledger_drops_it(void **state) // trap S11
+// fault: S11
+static void test_roll_of_an_empty_ledger_drops_it(void **state)
 {
     (void)state;
     struct roll_rig r;

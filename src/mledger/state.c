@@ -68,9 +68,9 @@ void ml_fail(struct ox_mledger *ml, enum ox_err err, const char *why)
 
 void ml_poke(struct ox_mledger *ml)
 {
-    struct ml_ending *e = &ml_impl(ml)->ending;
+    struct ml_ending *e = ml_impl(ml)->ending;
     ml_term_poke(ml);
-    if (!e->waiting)
+    if (!e || !e->waiting)
         return;
     e->waiting = false;
     ox_seq_resume(&e->seq, OX_OK);
@@ -121,7 +121,6 @@ struct ox_mledger *ml_new(struct ox_ml_factory *f, const char *name)
     ml_writer_init(ml);
     ml_roll_init(ml);
     ml_trim_init(ml);
-    ml_term_init(ml);
     ml_follower_init(&ml_impl(ml)->follower, f, false);
     ox_map_put_str(&f->open, &ml->by_name, ml->name);
     return ml;
@@ -130,7 +129,7 @@ struct ox_mledger *ml_new(struct ox_ml_factory *f, const char *name)
 static void ml_impl_free(struct mledger_impl *impl)
 {
     OX_ASSERT(ox_list_empty(&impl->pending) && ox_list_empty(&impl->parked) && impl->reads == 0);
-    OX_ASSERT(!impl->term.seq.active && !ox_op_pending(&impl->wake) && !impl->roll.seq.active &&
+    OX_ASSERT(!(impl->term && impl->term->seq.active) && !ox_op_pending(&impl->wake) && !impl->roll.seq.active &&
               !impl->trim.seq.active && !impl->writer.seq.active);
     ox_timer_stop(&impl->age);
     ml_roll_fini(impl->ml);
@@ -139,6 +138,8 @@ static void ml_impl_free(struct mledger_impl *impl)
     ml_writer_fini(impl->ml);
     ox_record_free(impl->record);
     ox_kv_fini(&impl->owner);
+    ox_free(impl->term);
+    ox_free(impl->ending);
     ox_free(impl);
 }
 

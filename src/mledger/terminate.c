@@ -10,7 +10,7 @@ static ox_step term_recorded(struct ox_seq *s);
 
 static struct mledger_impl *term_impl(struct ox_seq *s)
 {
-    return CONTAINER_OF(s, struct mledger_impl, term.seq);
+    return CONTAINER_OF(s, struct ml_term, seq)->impl;
 }
 
 static void term_pause_over(struct ox_timer *t)
@@ -23,25 +23,27 @@ static void term_apply(struct ml_edit *e, struct ox_record *draft)
     const struct ox_mledger *ml = e->ml;
     const struct ox_ml_ledger *l = ml_impl(ml)->current;
     if (l && l->entries > 0)
-        ox_record_seal(draft, l->where.id, l->entries, l->bytes, ml_impl(ml)->term.closed_ms);
+        ox_record_seal(draft, l->where.id, l->entries, l->bytes, ml_impl(ml)->term->closed_ms);
     else if (l)
         ox_record_drop(draft, l->where.id);
     ox_record_terminate(draft, ml->last);
     ml_edit_index(e->ml, draft);
 }
 
-void ml_term_init(struct ox_mledger *ml)
+static struct ml_term *term_new(struct ox_mledger *ml)
 {
-    struct ml_term *t = &ml_impl(ml)->term;
+    struct ml_term *t = ox_malloc(sizeof *t);
+    t->impl = ml_impl(ml);
     t->edit.apply = term_apply;
     ox_list_init(&t->ops);
     ox_timer_init(&t->pause, ml->factory->loop, term_pause_over);
+    return t;
 }
 
 static void term_done(struct ox_seq *s, enum ox_err err)
 {
     struct mledger_impl *impl = term_impl(s);
-    for (struct ox_link *link; (link = ox_list_pop_front(&impl->term.ops));)
+    for (struct ox_link *link; (link = ox_list_pop_front(&impl->term->ops));)
         ox_op_finish(CONTAINER_OF(link, struct ox_op, link), err);
     ml_wake(impl->ml);
     ml_poke(impl->ml);
@@ -56,16 +58,17 @@ void ox_mledger_terminate(struct ox_mledger *ml, struct ox_op *op)
         ox_op_finish(op, impl->fail_err != OX_OK ? impl->fail_err : closed);
         return;
     }
-    ox_list_push_back(&impl->term.ops, &op->link);
-    impl->term.begun = true;
-    if (!impl->term.seq.active)
-        ox_seq_start(&impl->term.seq, ml->factory->loop, "mledger.terminate", term_quiet, term_done);
+    if (!impl->term)
+        impl->term = term_new(ml);
+    ox_list_push_back(&impl->term->ops, &op->link);
+    if (!impl->term->seq.active)
+        ox_seq_start(&impl->term->seq, ml->factory->loop, "mledger.terminate", term_quiet, term_done);
 }
 
 void ml_term_poke(struct ox_mledger *ml)
 {
-    struct ml_term *t = &ml_impl(ml)->term;
-    if (!t->waiting)
+    struct ml_term *t = ml_impl(ml)->term;
+    if (!t || !t->waiting)
         return;
     t->waiting = false;
     ox_seq_resume(&t->seq, OX_OK);
@@ -86,18 +89,18 @@ static ox_step term_quiet(struct ox_seq *s)
     if (err != OX_OK)
         return OX_FINISH(s, err);
     if (impl->roll.seq.active || !ox_list_empty(&impl->pending) || !ox_list_empty(&impl->parked)) {
-        impl->term.waiting = true;
+        impl->term->waiting = true;
         return OX_WAIT(s, term_quiet);
     }
-    impl->term.give_up_ns = ox_now_ns(s->loop) + ML_ROLL_RECORD_NS;
+    impl->term->give_up_ns = ox_now_ns(s->loop) + ML_ROLL_RECORD_NS;
     return impl->current ? OX_GOTO(s, term_close) : OX_GOTO(s, term_record);
 }
 
 static ox_step term_close(struct ox_seq *s)
 {
     struct mledger_impl *impl = term_impl(s);
-    ox_seq_bind(s, &impl->term.close.op, "mledger.terminate.close");
-    ox_ledger_close(impl->current->handle, &impl->term.close);
+    ox_seq_bind(s, &impl->term->close.op, "mledger.terminate.close");
+    ox_ledger_close(impl->current->handle, &impl->term->close);
     return OX_WAIT(s, term_closed);
 }
 
@@ -116,7 +119,7 @@ static ox_step term_ended(struct ox_seq *s, int64_t last_entry)
     if (last_entry + 1 != impl->current->entries)
         return term_fail(s, OX_E_CORRUPT, "the ledger did not end with its last acknowledged entry");
     OX_CRASHPOINT(s->loop, "terminate.after_close");
-    impl->term.closed_ms = ox_wall_ms(s->loop);
+    impl->term->closed_ms = ox_wall_ms(s->loop);
     return OX_GOTO(s, term_record);
 }
 
@@ -124,11 +127,11 @@ static ox_step term_closed(struct ox_seq *s)
 {
     struct mledger_impl *impl = term_impl(s);
     if (s->err == OX_OK)
-        return term_ended(s, impl->term.close.last_entry);
+        return term_ended(s, impl->term->close.last_entry);
     if (s->err != OX_E_UNKNOWN_OUTCOME)
         return term_fail(s, s->err, "the last ledger could not be closed");
-    ox_seq_bind(s, &impl->term.open.op, "mledger.terminate.recover");
-    ox_router_open(impl->ml->factory->router, &impl->term.open, impl->current->where, OX_OPEN_RECOVER, &impl->owner);
+    ox_seq_bind(s, &impl->term->open.op, "mledger.terminate.recover");
+    ox_router_open(impl->ml->factory->router, &impl->term->open, impl->current->where, OX_OPEN_RECOVER, &impl->owner);
     return OX_WAIT(s, term_learned);
 }
 
@@ -137,8 +140,8 @@ static ox_step term_learned(struct ox_seq *s)
     struct mledger_impl *impl = term_impl(s);
     if (s->err != OX_OK)
         return term_fail(s, s->err, "the end of the last ledger could not be learned");
-    int64_t last_entry = impl->term.open.ledger->info.last_entry;
-    ox_ledger_release(impl->term.open.ledger);
+    int64_t last_entry = impl->term->open.ledger->info.last_entry;
+    ox_ledger_release(impl->term->open.ledger);
     return term_ended(s, last_entry);
 }
 
@@ -147,8 +150,8 @@ static ox_step term_record(struct ox_seq *s)
     struct mledger_impl *impl = term_impl(s);
     if (impl->fail_err != OX_OK)
         return OX_FINISH(s, impl->fail_err);
-    ox_seq_bind(s, &impl->term.edit.op, "mledger.terminate.record");
-    ml_edit_start(impl->ml, &impl->term.edit);
+    ox_seq_bind(s, &impl->term->edit.op, "mledger.terminate.record");
+    ml_edit_start(impl->ml, &impl->term->edit);
     return OX_WAIT(s, term_recorded);
 }
 
@@ -163,7 +166,7 @@ static void term_seal(struct mledger_impl *impl)
         return;
     last->sealed = true;
     last->sealed_ns = ox_now_ns(ml->factory->loop);
-    last->closed_ms = impl->term.closed_ms;
+    last->closed_ms = impl->term->closed_ms;
     if (last->entries > 0) {
         ml_handle_keep(last, last->handle);
         return;
@@ -178,9 +181,9 @@ static void term_seal(struct mledger_impl *impl)
 static ox_step term_not_recorded(struct ox_seq *s)
 {
     struct mledger_impl *impl = term_impl(s);
-    if (s->err == OX_E_SHUTDOWN || s->err == OX_E_FENCED || ox_now_ns(s->loop) >= impl->term.give_up_ns)
+    if (s->err == OX_E_SHUTDOWN || s->err == OX_E_FENCED || ox_now_ns(s->loop) >= impl->term->give_up_ns)
         return term_fail(s, s->err, "the end could not be recorded");
-    ox_timer_start(&impl->term.pause, ML_RETRY_NS);
+    ox_timer_start(&impl->term->pause, ML_RETRY_NS);
     return OX_WAIT(s, term_record);
 }
 

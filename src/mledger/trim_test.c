@@ -108,6 +108,34 @@ static void test_trim_minds_a_cursor_that_went_back_meanwhile(void **state)
     rig_fini(&r);
 }
 
+static void slow_place(struct world *w, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                       struct ox_sim_place_fault *fault)
+{
+    (void)w, (void)ledger, (void)entry;
+    if (call == OX_SIM_CALL_APPEND || call == OX_SIM_CALL_CREATE)
+        fault->before_ns = 3 * OX_SEC;
+}
+
+// What is kept with a position says what the entries before it said: until it is stored a crash would need them.
+static void test_trim_waits_until_what_is_kept_with_a_position_is_stored(void **state)
+{
+    (void)state;
+    struct trim_rig r;
+    struct ox_kv kv = {0};
+    rig_init(&r);
+    r.w.on_place = slow_place;
+    ox_kv_set(&kv, "p", "41");
+    ox_cursor_mark_delete_with(r.cursor, NULL, (struct ox_pos){r.ml->ledgers[1]->where.id, 9}, &kv);
+    ox_kv_fini(&kv);
+    world_sleep(&r.w, 2 * OX_SEC);
+    ox_mledger_trim(r.ml);
+    world_settle(&r.w);
+    assert_int_equal(r.ml->total_entries, 30);
+    world_sleep(&r.w, 10 * OX_SEC); // by itself
+    assert_int_equal(r.ml->total_entries, 10);
+    rig_fini(&r);
+}
+
 // Who opens a log can hold it before anything goes: the broker looks for what may be sent again.
 static void test_trim_of_an_opened_log_can_be_held(void **state)
 {
@@ -379,6 +407,7 @@ int main(void)
         cmocka_unit_test(test_trim_follows_the_slowest_cursor),
         cmocka_unit_test(test_trim_waits_for_producers_that_may_send_again),
         cmocka_unit_test(test_trim_minds_a_cursor_that_went_back_meanwhile),
+        cmocka_unit_test(test_trim_waits_until_what_is_kept_with_a_position_is_stored),
         cmocka_unit_test(test_trim_of_an_opened_log_can_be_held),
         cmocka_unit_test(test_trim_without_cursors_keeps_the_last_ledger_only),
         cmocka_unit_test(test_trim_waits_for_retention_time),
