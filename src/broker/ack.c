@@ -103,7 +103,7 @@ void ox_consumer_ack(struct ox_consumer *c, struct ox_cursor_ack *ack, bool cumu
     if (ack_is_refused(c, ack, cumulative, count))
         return;
     c->last_acked_ms = s->last_acked_ms = ox_wall_ms(c->topic->shard->loop);
-    c->acked_messages += count;
+    uint32_t unacked = s->unacked;
     if (cumulative) {
         ack_cumulative(c, ack, &ids[0]);
     } else {
@@ -111,5 +111,6 @@ void ox_consumer_ack(struct ox_consumer *c, struct ox_cursor_ack *ack, bool cumu
         if (ack)
             ox_cursor_delete(s->cursor, ack, NULL, 0); // is over when all before is stored, also what was acknowledged earlier
     }
+    ox_rate_add(&c->acks, c->pending ? unacked - s->unacked : count, 0);
     subscription_look_at_end(s);
 }

@@ -384,6 +384,42 @@ static void test_resend_is_found_though_all_was_consumed_meanwhile(void **state)
     rig_fini(&r);
 }
 
+static void fail_reads(struct rig *r, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
+                       struct ox_sim_place_fault *fault)
+{
+    (void)r;
+    (void)ledger;
+    (void)entry;
+    if (call == OX_SIM_CALL_READ)
+        fault->err = OX_E_IO;
+}
+
+// The log's end could not be read when the topic was loaded, and nobody needs it for anything else: it stays until the producer is back.
+static void test_resend_is_found_though_the_first_scan_failed(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct rig_producer p;
+    rig_init(&r);
+    struct ox_topic *t = rig_topic(&r, "t");
+    assert_int_equal(rig_produce(&r, &p, t, "me", false), OX_OK);
+    send_all(&p, 0, 3);
+    struct ox_pos third = p.receipts[2].pos;
+    ox_topic_put(t);
+    rig_crash(&r);
+    r.on_place = fail_reads;
+    t = rig_topic(&r, "t");
+    ox_mledger_trim(t->ml);
+    rig_settle(&r);
+    r.on_place = NULL;
+    assert_int_equal(rig_produce(&r, &p, t, "me", true), OX_OK);
+    send_all(&p, 2, 1);
+    assert_int_equal(t->resent, 1);
+    assert_true(ox_pos_equal(p.receipts[0].pos, third));
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
 static void test_other_bytes_of_the_same_sequence_are_new(void **state)
 {
     (void)state;
@@ -785,6 +821,7 @@ int main(void)
         cmocka_unit_test(test_last_id_of_empty_and_of_batch),
         cmocka_unit_test(test_resend_after_a_crash_is_stored_once),
         cmocka_unit_test(test_resend_is_found_though_all_was_consumed_meanwhile),
+        cmocka_unit_test(test_resend_is_found_though_the_first_scan_failed),
         cmocka_unit_test(test_resend_is_found_behind_a_producer_whose_clock_is_ahead),
         cmocka_unit_test(test_other_bytes_of_the_same_sequence_are_new),
         cmocka_unit_test(test_resend_while_the_original_is_in_flight_waits_for_it),

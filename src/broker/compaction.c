@@ -1,8 +1,12 @@
 // compaction.c - a topic's compaction: which ledger is in use, runs one after another, thresholds.
 #include "broker/compaction.h"
 
+#include <string.h>
+
+#include "base/limits.h"
 #include "base/mem.h"
 #include "broker/compaction_int.h"
+#include "broker/policy_event.h"
 
 // ---- what a topic has ------------------------------------------------------------------------------------------------
 
@@ -226,13 +230,23 @@ static uint64_t compaction_backlog(const struct ox_topic *t)
     return c ? ox_ml_bytes_between(t->ml, c->mark_delete, t->ml->last) : t->ml->total_bytes;
 }
 
+// The log of topics' own policies is read whenever its namespace is first used: it must not grow long.
+static bool compaction_of_events(const struct ox_topic *t)
+{
+    const struct ox_cursor *c = ox_cursor_find(t->ml, COMPACTION_CURSOR);
+    if (strcmp(t->name.local, POLICY_EVENTS_LOCAL) != 0 || !t->scope)
+        return false;
+    uint64_t events = c ? ox_ml_count(t->ml, c->mark_delete, t->ml->last) : t->ml->total_entries;
+    return events > OX_POLICY_EVENTS_MORE_MAX + ox_map_count(&t->scope->own);
+}
+
 // From the moment on that a topic has a threshold, its log keeps what no run has looked at: a cursor stands for it.
 static void compaction_check(struct ox_topic *t)
 {
     const struct ox_compaction *c = t->compaction;
     int64_t threshold = t->policies.compaction_threshold;
     bool elsewhere = c && c->ledger && c->ledger->where.place != ox_ml_target(t->ml->factory, t->ml->name);
-    if (threshold > 0 && compaction_backlog(t) > (uint64_t)threshold)
+    if ((threshold > 0 && compaction_backlog(t) > (uint64_t)threshold) || compaction_of_events(t))
         (void)!ox_compaction_start(t, NULL);
     else if (elsewhere)
         (void)!ox_compaction_move(t, NULL);

@@ -86,6 +86,5 @@ void ox_consumer_redeliver(struct ox_consumer *c, bool has_epoch, uint64_t epoch
         return;
     if (has_epoch)
         c->epoch = epoch;
-    c->redelivered++;
     d->body->redeliver(d, c, positions, count);
 }

@@ -57,13 +57,14 @@ struct ox_consumer {
     uint64_t epoch;  // of the last redelivery request
     bool blocked;    // the connection takes no more now
     struct ox_rate out;
-    uint32_t unacked;                     // messages delivered and not acknowledged (Shared and Key_Shared)
-    bool held_back;                       // too many unacknowledged messages: gets no more now
-    void *pending;                        // private: the dispatcher's table of what this consumer holds, or NULL
-    bool read_compacted;                  // it wants only the last message of each key
-    bool is_active;                       // private: Failover
-    bool told_end;                        // private: it knows that the topic has ended
-    uint64_t acked_messages, redelivered; // counts
+    uint32_t unacked;     // messages delivered and not acknowledged (Shared and Key_Shared)
+    bool held_back;       // too many unacknowledged messages: gets no more now
+    void *pending;        // private: the dispatcher's table of what this consumer holds, or NULL
+    bool read_compacted;  // it wants only the last message of each key
+    bool is_active;       // private: Failover
+    bool told_end;        // private: it knows that the topic has ended
+    struct ox_rate acks;  // acknowledged: messages (Shared, Key_Shared), else ids
+    struct ox_rate again; // messages asked for again (Shared, Key_Shared)
     uint64_t last_acked_ms, last_consumed_ms, last_flow_ms;
     const struct ox_consumer_events *events;
     void *owner;         // public
@@ -84,6 +85,7 @@ struct ox_subscribe {
     int32_t priority;          // in: lower goes first
     struct ox_key_shared keys; // in: of Key_Shared; its ranges are copied
     bool read_compacted; // in: only the last message of each key, as of the last compaction (Exclusive, Failover and readers)
+    bool replicated; // in: the subscription's state is to be replicated: a mark kept with a durable one's position, which nobody takes away
     const uint64_t *start_set;               // in: bits of the start entry still to be delivered; copied; may be NULL
     size_t start_words;                      // in
     uint64_t epoch;                          // in
@@ -102,6 +104,7 @@ struct ox_subscribe {
     struct ox_cursor_open open;              // private
     struct ox_ml_find find;                  // private
     struct ox_op wait;                       // private
+    struct ox_cursor_ack marked;             // private
     struct ox_seq seq;                       // private
     struct ox_link link;                     // private
     char *own_subscription;                  // private

@@ -123,7 +123,7 @@ static void names_expire(struct ox_dedup *d)
 enum dedup_answer ox_dedup_check(const struct ox_topic *t, struct dedup_name *n, const struct dedup_send *send)
 {
     int64_t first = (int64_t)send->first, last = (int64_t)send->last;
-    if (first <= n->pushed && t->dedup->state == DEDUP_ON) {
+    if (n->pushed != DEDUP_NONE && first <= n->pushed && t->dedup->state == DEDUP_ON) {
         if (last > n->pushed)
             return DEDUP_PARTLY;
         if (first <= n->stored)

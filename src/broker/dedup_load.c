@@ -27,7 +27,7 @@ static void dedup_rest(struct ox_dedup *d, enum ox_err err)
     dedup_answer(d, err);
     if (!err)
         dedup_follow(d);
-    else if (d->wanted)
+    else
         ox_timer_start(&d->snapshot_timer, AGAIN_NS);
     topic_unpin(t);
 }
@@ -178,6 +178,8 @@ static void remove_done(struct ox_op *op)
     dedup_set_state(d, DEDUP_OFF, "removed");
     if (op->err == OX_OK)
         ox_mledger_trim(t->ml);
+    else
+        topic_fail(t, op->err); // its node is still there: it is tried again with the next load
     dedup_rest(d, op->err);
 }
 

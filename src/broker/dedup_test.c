@@ -75,6 +75,22 @@ static void test_duplicates_are_dropped_by_sequence_id(void **state)
     rig_fini(&r);
 }
 
+// Ids are signed in the protocol's eyes: the least one is an id like others, not "none".
+static void test_least_sequence_id_is_stored_too(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct rig_producer p;
+    dedup_rig(&r);
+    struct ox_topic *t = rig_topic(&r, "t");
+    assert_int_equal(rig_produce(&r, &p, t, "p", true), OX_OK);
+    assert_true(stored(send_range(&p, UINT64_C(1) << 63, UINT64_C(1) << 63)));
+    assert_true(stored(send_range(&p, 0, 0)));
+    assert_int_equal(entries(t), 2);
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
 static void slow_append(struct rig *r, enum ox_sim_place_call call, int64_t ledger, int64_t entry,
                         struct ox_sim_place_fault *fault)
 {
@@ -83,6 +99,7 @@ static void slow_append(struct rig *r, enum ox_sim_place_call call, int64_t ledg
         fault->before_ns = OX_SEC / 2;
 }
 
+// fault: P08
 static void test_duplicate_of_a_pending_send_waits_for_it(void **state)
 {
     (void)state;
@@ -114,6 +131,7 @@ static void fail_sixth_append(struct rig *r, enum ox_sim_place_call call, int64_
         fault->err = OX_E_PLACE_FAILED;
 }
 
+// fault: P08
 // The store refuses one of ten sends: all from it on are sent again and stored then, whatever was handed to the log before.
 static void test_failed_send_is_not_a_duplicate_later(void **state)
 {
@@ -161,6 +179,7 @@ static void send_until(struct rig_producer *p, uint64_t first, uint64_t end)
     p->receipt_count = 0;
 }
 
+// fault: P08
 static void test_ids_are_learned_from_the_log_after_a_crash(void **state)
 {
     (void)state;
@@ -302,6 +321,37 @@ static void send_chunk(struct rig_producer *p, uint64_t sequence, int32_t chunk)
     rig_settle(p->rig);
 }
 
+static bool fails_at_dedup_cursor(const char *path)
+{
+    return strstr(path, OX_DEDUP_CURSOR) != NULL;
+}
+
+// Its node is still there: nothing would be trimmed, and deduplication could not begin again, until the topic is loaded anew.
+static void test_cursor_that_could_not_be_removed_goes_with_the_next_load(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct rig_producer p;
+    dedup_rig(&r);
+    struct ox_topic *t = rig_topic(&r, "t");
+    assert_int_equal(rig_produce(&r, &p, t, "p", true), OX_OK);
+    send_until(&p, 0, 10);
+    r.config.policies.dedup = false;
+    r.shard.config.policies.dedup = false;
+    r.fails = fails_at_dedup_cursor;
+    rig_policies(&r, "{\"deduplicationEnabled\":false}");
+    assert_int_equal(p.closed, 1);
+    r.fails = NULL;
+    ox_topic_put(t);
+    t = rig_topic(&r, "t");
+    rig_settle(&r);
+    assert_null(ox_cursor_find(t->ml, OX_DEDUP_CURSOR));
+    rig_policies(&r, "{\"deduplicationEnabled\":true}");
+    assert_true(ox_dedup_is_on(t));
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
 static void test_chunks_of_a_message_share_their_sequence_id(void **state)
 {
     (void)state;
@@ -396,6 +446,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_duplicates_are_dropped_by_sequence_id),
+        cmocka_unit_test(test_least_sequence_id_is_stored_too),
         cmocka_unit_test(test_duplicate_of_a_pending_send_waits_for_it),
         cmocka_unit_test(test_failed_send_is_not_a_duplicate_later),
         cmocka_unit_test(test_ids_are_learned_from_the_log_after_a_crash),
@@ -403,6 +454,7 @@ int main(void)
         cmocka_unit_test(test_snapshots_let_consumed_ledgers_go),
         cmocka_unit_test(test_clean_close_leaves_nothing_to_read),
         cmocka_unit_test(test_cursor_is_no_subscription_and_goes_with_the_policy),
+        cmocka_unit_test(test_cursor_that_could_not_be_removed_goes_with_the_next_load),
         cmocka_unit_test(test_chunks_of_a_message_share_their_sequence_id),
         cmocka_unit_test(test_replicated_messages_count_by_their_own_producer),
         cmocka_unit_test(test_names_beyond_the_limit_are_the_longest_idle),

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/random.h"
+#include "broker/shared.h"
 #include "wire/pulsar_frame.h"
 
 #define MANY 3000
@@ -21,7 +22,7 @@ struct world {
     uint64_t came[MANY]; // when it came last; 0: it did not
     uint32_t times[MANY];
     struct ox_pos at[MANY];
-    bool acks; // what came is acknowledged soon
+    bool acks;       // what came is acknowledged soon
     bool done[MANY]; // acknowledged: never again
     uint64_t acked;
     uint64_t order[2 * MANY]; // numbers, as they came
@@ -168,6 +169,7 @@ static void test_delayed_comes_at_its_time_and_holds_up_nobody(void **state)
     }
 }
 
+// fault: P11
 static void test_delayed_consumer_that_comes_back_gets_it_once(void **state)
 {
     (void)state;
@@ -193,6 +195,7 @@ static void crash(struct world *w)
     join(w);
 }
 
+// fault: P11
 static void test_delayed_over_a_crash_neither_early_nor_twice(void **state)
 {
     (void)state;
@@ -215,6 +218,7 @@ static void test_delayed_over_a_crash_neither_early_nor_twice(void **state)
     world_fini(&w);
 }
 
+// fault: P11
 static void test_delayed_is_nothing_to_one_consumer_in_order(void **state)
 {
     (void)state;
@@ -277,6 +281,39 @@ static void test_delayed_survives_a_wall_clock_that_is_set(void **state)
     world_fini(&w);
 }
 
+static void test_delayed_without_a_tick_waits_all_the_same(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, OX_SUB_SHARED);
+    w.t->policies.delayed_tick_ms = 0;
+    send(&w, 1000);
+    run(&w, 900);
+    assert_int_equal(w.times[0], 0);
+    run(&w, 2000);
+    expect_in_time(&w, 0);
+    world_fini(&w);
+}
+
+// The time of a message that was out is ahead again.
+static void test_delayed_without_room_goes_when_its_time_had_come_before(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, OX_SUB_SHARED);
+    send(&w, 1000);
+    run(&w, 3000);
+    assert_int_equal(w.times[0], 1);
+    struct shared *d = shared_of(ox_subscription_find(w.t, "s")->dispatcher);
+    for (int64_t i = 0; ox_delayed_add(&d->delayed, (struct ox_pos){INT64_MAX, i}, UINT64_MAX - 1, 0);)
+        i++;
+    ox_sim_step_clock(w.r.sim, -5000);
+    ox_consumer_redeliver(w.consumer, false, 0, NULL, 0);
+    run(&w, 100);
+    assert_int_equal(w.times[0], 2);
+    world_fini(&w);
+}
+
 static void test_delayed_what_is_skipped_does_not_come(void **state)
 {
     (void)state;
@@ -307,6 +344,7 @@ static void unload(struct world *w)
     join(w);
 }
 
+// fault: P11
 static void test_delayed_thousands_at_random_with_unloads(void **state)
 {
     (void)state;
@@ -345,6 +383,8 @@ int main(void)
         cmocka_unit_test(test_delayed_delivery_can_be_switched_off),
         cmocka_unit_test(test_delayed_may_be_a_tick_early_where_that_is_asked_for),
         cmocka_unit_test(test_delayed_survives_a_wall_clock_that_is_set),
+        cmocka_unit_test(test_delayed_without_a_tick_waits_all_the_same),
+        cmocka_unit_test(test_delayed_without_room_goes_when_its_time_had_come_before),
         cmocka_unit_test(test_delayed_what_is_skipped_does_not_come),
         cmocka_unit_test(test_delayed_thousands_at_random_with_unloads),
     };

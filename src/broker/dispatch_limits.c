@@ -47,6 +47,15 @@ void dispatch_limits_refresh(struct ox_subscription *s)
     limits_refresh(&s->limits, system ? &none : &own, t);
 }
 
+void dispatch_limits_follow(struct ox_subscription *s)
+{
+    const struct ox_topic *t = s->topic;
+    struct ox_rate_limit own = ox_policies_subscription_dispatch(&t->policies, t->own_policies, s->name);
+    bool open = s->state == OX_SUBSCRIPTION_OPEN && t->state == OX_TOPIC_OPEN;
+    if (open && s->dispatcher && s->dispatcher->body->kick && (own.relative || t->policies.dispatch.relative))
+        s->dispatcher->body->kick(s->dispatcher); // who waits by the old rate looks again
+}
+
 static uint64_t limits_wait_ns(struct dispatch_limits *l, uint64_t now)
 {
     uint64_t messages = ox_token_bucket_wait_ns(&l->messages, now);

@@ -59,6 +59,7 @@ static void shared_redeliver(struct ox_dispatcher *base, struct ox_consumer *c, 
         if (!p || p->holder != c)
             continue;
         p->redeliveries++;
+        ox_rate_add(&c->again, p->messages, 0);
         shared_give_back(d, p);
     }
     shared_kick(d);

@@ -203,7 +203,7 @@ static void single_kicked(struct ox_op *op)
 
 static void single_kick(struct single *d)
 {
-    if (ox_op_pending(&d->kick))
+    if (ox_op_pending(&d->kick) || !d->active) // without consumers it may be freed any time
         return;
     ox_op_begin(&d->kick);
     ox_op_finish(&d->kick, OX_OK);

@@ -67,6 +67,7 @@ static void expire_upto(struct ox_topic_expire *e, struct ox_pos upto)
             continue;
         uint64_t expired = subscription_skip_to(s, upto);
         s->expired += expired;
+        s->last_expired_ms = ox_wall_ms(t->shard->loop);
         e->expired += expired;
     }
     if (e->expired)

@@ -263,8 +263,13 @@ static const struct ox_producer_events rig_producer_events = {
 
 enum ox_err rig_produce(struct rig *r, struct rig_producer *p, struct ox_topic *t, const char *name, bool reconnect)
 {
-    struct ox_producer_open open = {
-        .name = name, .user_named = name, .reconnect = reconnect, .connection = p, .topic_epoch = -1, .events = &rig_producer_events, .owner = p};
+    struct ox_producer_open open = {.name = name,
+                                    .user_named = name,
+                                    .reconnect = reconnect,
+                                    .connection = p,
+                                    .topic_epoch = -1,
+                                    .events = &rig_producer_events,
+                                    .owner = p};
     *p = (struct rig_producer){.rig = r};
     rig_op(r, &open.op);
     ox_producer_open(t, &open);
@@ -366,10 +371,12 @@ static void rig_end_of_topic(struct ox_consumer *c)
     ((struct rig_consumer *)c->owner)->ends++;
 }
 
-static const struct ox_consumer_events rig_consumer_events = {
-    .active = rig_active,
-    .end_of_topic = rig_end_of_topic,
-    .deliver = rig_deliver, .ready = rig_ready, .closed = rig_consumer_closed, .probe = rig_consumer_probe};
+static const struct ox_consumer_events rig_consumer_events = {.active = rig_active,
+                                                              .end_of_topic = rig_end_of_topic,
+                                                              .deliver = rig_deliver,
+                                                              .ready = rig_ready,
+                                                              .closed = rig_consumer_closed,
+                                                              .probe = rig_consumer_probe};
 
 struct ox_subscribe rig_subscribe_op(struct rig_consumer *c, const char *subscription)
 {

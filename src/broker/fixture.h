@@ -83,7 +83,8 @@ struct ox_buf rig_entry(const char *name, uint64_t sequence_id, const char *payl
 // Sends "payload"; returns what ox_producer_publish does.
 bool rig_send(struct rig_producer *p, uint64_t sequence_id, const char *payload);
 // Sends with a key (NULL: none), not to be delivered before a time (ms, 0: at once).
-bool rig_send_keyed(struct rig_producer *p, uint64_t sequence_id, const char *payload, const char *key, uint64_t deliver_at_ms);
+bool rig_send_keyed(struct rig_producer *p, uint64_t sequence_id, const char *payload, const char *key,
+                    uint64_t deliver_at_ms);
 
 // A consumer's owner that notes what it is told.
 struct rig_consumer {
@@ -103,9 +104,9 @@ struct rig_consumer {
     bool active;          // Failover: the last thing it was told
     unsigned active_told; // how often
     unsigned ends;        // end of topic
-    bool full; // takes no more
-    size_t full_after; // likewise, once it has got so many; 0: never
-    bool dead; // answers no probe
+    bool full;            // takes no more
+    size_t full_after;    // likewise, once it has got so many; 0: never
+    bool dead;            // answers no probe
 };
 enum ox_err rig_subscribe(struct rig *r, struct rig_consumer *c, struct ox_topic *t, const char *subscription,
                           bool from_earliest);

@@ -72,6 +72,7 @@ static ox_step removal_listed(struct ox_seq *s)
         return OX_FINISH(s, OX_OK);
     ox_seq_bind(s, &r->whole.op, "partitions.delete");
     r->whole.force = false;
+    r->whole.only_empty = true; // one that was made since the list was read is used
     ox_partitions_delete(r->topic->shard, &r->whole, &r->base);
     return OX_WAIT(s, removal_whole);
 }

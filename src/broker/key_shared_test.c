@@ -257,6 +257,7 @@ static void forget_cache(struct world *w)
     w->r.on_place = slow_reads;
 }
 
+// fault: P10
 static void test_key_shared_order_survives_a_close_in_a_replay_read(void **state)
 {
     (void)state;
@@ -283,6 +284,7 @@ static void test_key_shared_order_survives_a_close_in_a_replay_read(void **state
     world_fini(&w);
 }
 
+// fault: P10
 static void test_key_shared_a_key_waits_over_two_joins(void **state)
 {
     (void)state;
@@ -468,6 +470,7 @@ static void drain(struct world *w)
     assert_true(all_acked(w));
 }
 
+// fault: P10
 static void test_key_shared_200_rounds_of_coming_and_going(void **state)
 {
     (void)state;

@@ -60,7 +60,7 @@ void ox_topic_last_id(struct ox_topic *t, struct ox_last_id *o)
     topic_pin(t);
     o->topic = t;
     o->batch_index = -1;
-    if (ox_compaction_covers(t)) {
+    if (o->read_compacted && ox_compaction_covers(t)) {
         ox_op_init(&o->compacted, t->shard->loop, last_id_compacted, "last_id.compacted");
         ox_compaction_last(t, &o->compacted, &o->pos, &o->batch_index);
         return;

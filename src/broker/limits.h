@@ -6,6 +6,8 @@
 
 // Takes the rates that are in force now: after policies changed, at each statistics interval where they follow the publish rate, and with a new dispatcher.
 void dispatch_limits_refresh(struct ox_subscription *s);
+// At the end of a statistics interval: takes the rates anew where one of them follows the publish rate.
+void dispatch_limits_follow(struct ox_subscription *s);
 // The parts below that need a look at buckets.
 uint64_t dispatch_limits_wait_ns(struct ox_subscription *s);
 double dispatch_limits_room(struct ox_subscription *s);

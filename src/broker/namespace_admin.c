@@ -131,6 +131,9 @@ static ox_step delete_partitioned(struct ox_seq *s);
 static ox_step delete_topics(struct ox_seq *s);
 static ox_step delete_topic(struct ox_seq *s);
 static ox_step delete_node(struct ox_seq *s);
+static ox_step delete_relooked(struct ox_seq *s);
+
+static const char *const not_empty_text = "Cannot delete non empty namespace";
 
 static struct ox_namespace_delete *delete_of(struct ox_seq *s)
 {
@@ -154,6 +157,14 @@ static void delete_list_start(struct ox_namespace_delete *o, bool partitioned)
                                       .partitioned = partitioned};
     ox_seq_bind(&o->seq, &o->list.op, "namespace.topics");
     ox_topics_list(o->shard, &o->list, o->ns);
+}
+
+static ox_step delete_look(struct ox_namespace_delete *o, ox_step_fn next, const char *step)
+{
+    o->list = (struct ox_topics_list){.mode = OX_TOPICS_ALL, .marked = true};
+    ox_seq_bind(&o->seq, &o->list.op, "namespace.topics");
+    ox_topics_list(o->shard, &o->list, o->ns);
+    return ox_seq_goto(&o->seq, next, step, OX_STEP_WAIT);
 }
 
 // One path's node; those with a child below each bundle lose these first.
@@ -303,14 +314,51 @@ static ox_step delete_marked(struct ox_seq *s)
     ox_free(o->put.path);
     OX_CRASHPOINT(s->loop, "namespace.after_mark");
     o->domain = OX_DOMAIN_PERSISTENT;
-    return OX_GOTO(s, delete_list);
+    return o->force ? OX_GOTO(s, delete_list) : delete_look(o, delete_relooked, "delete_relooked");
+}
+
+static ox_step delete_unmarked(struct ox_seq *s)
+{
+    struct ox_namespace_delete *o = delete_of(s);
+    if (!s->err)
+        ox_free(o->put.path);
+    return s->err ? OX_FINISH(s, s->err) : delete_fail(o, OX_E_CONFLICT, not_empty_text);
+}
+
+// Is a topic loaded, or on its way in since before the mark?
+static bool delete_sees_loaded(const struct ox_namespace_delete *o)
+{
+    OX_MAP_EACH(&o->shard->topics, n) {
+        const struct ox_topic *t = CONTAINER_OF(n, struct ox_topic, by_name);
+        if (!strcmp(t->name.ns, o->ns) && !ox_topic_name_is_system(&t->name))
+            return true;
+    }
+    return false;
+}
+
+// Who came between the first look and the mark has not been asked to go. Behind the mark nobody comes.
+static ox_step delete_relooked(struct ox_seq *s)
+{
+    struct ox_namespace_delete *o = delete_of(s);
+    if (s->err)
+        return OX_FINISH(s, s->err);
+    bool empty = o->list.count == 0 && !delete_sees_loaded(o);
+    ox_topics_list_fini(&o->list);
+    if (empty)
+        return OX_GOTO(s, delete_list);
+    OX_CLEANUP(ox_free_ptr)
+    char *path = ox_asprintf("/admin/policies/%s", o->ns);
+    int64_t version = o->put.stat.version;
+    ox_seq_bind(s, &o->put.op, "namespace.unmark");
+    ox_meta_put(o->shard->meta, &o->put, path, o->before, version, 0);
+    return OX_WAIT(s, delete_unmarked);
 }
 
 // The policies as they are, marked.
 static ox_step delete_mark(struct ox_namespace_delete *o)
 {
     json_t *root = json_loadb((const char *)o->get.value.data, o->get.value.len, 0, NULL);
-    ox_buf_unref(&o->get.value);
+    o->before = o->get.value;
     if (!json_is_object(root)) {
         json_decref(root);
         return OX_FINISH(&o->seq, OX_E_CORRUPT);
@@ -353,16 +401,12 @@ static ox_step delete_looked(struct ox_seq *s)
         return OX_FINISH(s, s->err);
     bool empty = o->list.count == 0;
     ox_topics_list_fini(&o->list);
-    return empty || o->force ? delete_policies(o) : delete_fail(o, OX_E_CONFLICT, "Cannot delete non empty namespace");
+    return empty || o->force ? delete_policies(o) : delete_fail(o, OX_E_CONFLICT, not_empty_text);
 }
 
 static ox_step delete_start(struct ox_seq *s)
 {
-    struct ox_namespace_delete *o = delete_of(s);
-    o->list = (struct ox_topics_list){.mode = OX_TOPICS_ALL, .marked = true};
-    ox_seq_bind(s, &o->list.op, "namespace.topics");
-    ox_topics_list(o->shard, &o->list, o->ns);
-    return OX_WAIT(s, delete_looked);
+    return delete_look(delete_of(s), delete_looked, "delete_looked");
 }
 
 static void delete_done(struct ox_seq *s, enum ox_err err)
@@ -370,6 +414,7 @@ static void delete_done(struct ox_seq *s, enum ox_err err)
     struct ox_namespace_delete *o = delete_of(s);
     if (err)
         ox_warn(o->shard->log, "namespace.delete.failed", "namespace=%s step=%s error=%s", o->ns, s->step, ox_err_name(err));
+    ox_buf_unref(&o->before);
     ox_free(o->ns);
     ox_op_finish(&o->op, err);
 }
@@ -379,6 +424,7 @@ void ox_namespace_delete(struct ox_shard *sh, struct ox_namespace_delete *o, con
     ox_op_begin(&o->op);
     o->shard = sh;
     o->why = NULL;
+    o->before = ox_buf_empty();
     o->ns = ox_strdup(ns);
     ox_seq_start(&o->seq, sh->loop, "namespace.delete", delete_start, delete_done);
 }

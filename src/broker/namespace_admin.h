@@ -19,7 +19,7 @@ struct ox_namespace_create {
 void ox_namespace_create(struct ox_shard *sh, struct ox_namespace_create *op, const char *ns, const char *policies);
 
 // Deletes a namespace: marked first, then its topics, then its nodes, its policies last. Repeating it completes one that was cut off.
-// Errors: NAMESPACE_NOT_FOUND, CONFLICT (it has topics and force is false), those of the stores.
+// Errors: NAMESPACE_NOT_FOUND, CONFLICT (it has topics, or got one meanwhile, and force is false; it is as it was), those of the stores.
 struct ox_namespace_delete {
     struct ox_op op;
     bool force;                             // in: topics go too, with their clients
@@ -32,6 +32,7 @@ struct ox_namespace_delete {
     struct ox_partitions_delete partitions; // private
     struct ox_topic_delete topic;           // private
     struct ox_topic_name name;              // private
+    struct ox_buf before;                   // private: its policies without the mark
     struct ox_meta_get get;                 // private
     struct ox_meta_put put;                 // private
     struct ox_meta_del del;                 // private

@@ -208,13 +208,14 @@ static void seed_add_subscription(struct ox_seed *e, const char *log, const stru
 // As much of the partition as fits; true if all of it.
 static bool seed_add_part(struct ox_seed *e)
 {
-    const struct seed_part *part = &e->parts[e->at];
+    struct seed_part *part = &e->parts[e->at];
     if (e->at < e->old && part->exists)
         return true;
     OX_CLEANUP(ox_free_ptr)
     char *log = seed_log_path(e, e->at);
-    if (!part->exists && e->sub_at == 0)
+    if (!part->exists && !part->begun)
         seed_add(e, ox_strdup(log), ox_buf_empty(), OX_META_ABSENT);
+    part->begun = true;
     for (; e->sub_at < e->subscription_count && e->step_count < SEED_STEPS_MAX; e->sub_at++)
         seed_add_subscription(e, log, &e->subscriptions[e->sub_at]);
     return e->sub_at == e->subscription_count;
@@ -253,9 +254,7 @@ static ox_step seed_write(struct ox_seq *s)
         e->sub_at = 0;
     }
     if (e->at == e->count && e->step_count < SEED_STEPS_MAX) {
-        OX_CLEANUP(ox_free_ptr)
-        char *json = ox_asprintf("{\"partitions\":%u,\"deleted\":false}", (unsigned)e->count);
-        seed_add(e, ox_strdup(e->path), ox_buf_copy(json, strlen(json)), e->expected);
+        seed_add(e, ox_strdup(e->path), ox_partitions_encode(e->node, e->count, false), e->expected);
         e->at++;
     }
     e->multi.steps = e->steps;

@@ -6,6 +6,7 @@
 
 struct seed_part {
     bool exists;       // its node is there
+    bool begun;        // its node is among those that are written
     struct ox_kv have; // its subscriptions' nodes (encoded names): only where it exists although it is not counted
 };
 
@@ -25,6 +26,7 @@ struct ox_seed {
     const char *path;                 // in: of the count's node, borrowed
     uint32_t old, count;              // in: partitions before, after
     int64_t expected;                 // in: version of the count's node; OX_META_ABSENT: it is to be made
+    struct ox_buf node;               // in: that node as it is, borrowed; empty: it is to be made
     struct seed_part *parts;
     struct seed_subscription *subscriptions;
     size_t subscription_count;

@@ -3,11 +3,13 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "broker/partition_seed.h"
+#include "broker/topic_int.h"
 #include "broker/topic_policies.h"
 
 enum ox_err ox_partitions_decode(struct ox_buf node, uint32_t *ret_count, bool *ret_deleted)
@@ -21,6 +23,22 @@ enum ox_err ox_partitions_decode(struct ox_buf node, uint32_t *ret_count, bool *
     }
     json_decref(root);
     return good ? OX_OK : OX_E_CORRUPT;
+}
+
+struct ox_buf ox_partitions_encode(struct ox_buf before, uint32_t count, bool deleted)
+{
+    json_t *root = json_loadb((const char *)before.data, before.len, 0, NULL);
+    if (!json_is_object(root)) {
+        json_decref(root);
+        root = json_object();
+    }
+    json_object_set_new(root, "partitions", json_integer(count));
+    json_object_set_new(root, "deleted", json_boolean(deleted));
+    char *text = json_dumps(root, JSON_COMPACT);
+    struct ox_buf node = ox_buf_copy(text, strlen(text));
+    json_decref(root);
+    free(text);
+    return node;
 }
 
 void ox_partition_name(struct ox_topic_name *ret, const struct ox_topic_name *base, uint32_t i)
@@ -120,9 +138,7 @@ static ox_step get_room_got(struct ox_seq *s)
     struct ox_partitions_get *p = get_of(s);
     if (s->err)
         return OX_FINISH(s, s->err);
-    OX_CLEANUP(ox_free_ptr)
-    char *json = ox_asprintf("{\"partitions\":%u,\"deleted\":false}", (unsigned)p->partitions);
-    struct ox_buf value = ox_buf_copy(json, strlen(json));
+    struct ox_buf value = ox_partitions_encode(ox_buf_empty(), p->partitions, false);
     ox_seq_bind(&p->seq, &p->put.op, "partitions.put");
     ox_meta_put(p->shard->meta, &p->put, p->path, value, OX_META_ABSENT, 0);
     ox_buf_unref(&value);
@@ -141,7 +157,7 @@ static ox_step get_make(struct ox_partitions_get *p)
     if (p->name.partition >= 0 || !(own ? ns->auto_topic_partitioned : c->auto_topic_partitioned))
         return OX_FINISH(&p->seq, OX_OK);
     uint32_t count = own ? ns->default_partitions : c->default_partitions;
-    p->partitions = count ? count : 1;
+    p->partitions = count && count <= OX_PARTITIONS_MAX ? count : 1;
     p->room.partitions = p->partitions;
     ox_seq_bind(&p->seq, &p->room.op, "topic.room");
     ox_topic_room(p->shard, &p->room, &p->name);
@@ -315,9 +331,26 @@ static ox_step update_seed(struct ox_partitions_update *p)
     p->seed->old = p->had;
     p->seed->count = p->partitions ? p->partitions : p->had;
     p->seed->expected = p->get.stat.version;
+    p->seed->node = p->get.value;
     ox_seq_bind(&p->seq, &p->seed->op, "partitions.seed");
     partition_seed(p->seed);
     return OX_WAIT(&p->seq, update_seeded);
+}
+
+static ox_step update_roomed(struct ox_seq *s)
+{
+    struct ox_partitions_update *p = update_of(s);
+    if (s->err)
+        return update_fail(p, s->err, s->err == OX_E_NOT_ALLOWED ? "Exceed maximum number of topics in namespace." : NULL);
+    return update_seed(p);
+}
+
+static ox_step update_room(struct ox_partitions_update *p)
+{
+    p->room.partitions = p->partitions - p->had;
+    ox_seq_bind(&p->seq, &p->room.op, "topic.room");
+    ox_topic_room(p->shard, &p->room, &p->name);
+    return OX_WAIT(&p->seq, update_roomed);
 }
 
 static ox_step update_got(struct ox_seq *s)
@@ -327,14 +360,13 @@ static ox_step update_got(struct ox_seq *s)
     if (s->err)
         return OX_FINISH(s, s->err == OX_E_NOT_FOUND ? OX_E_TOPIC_NOT_FOUND : s->err);
     enum ox_err err = ox_partitions_decode(p->get.value, &p->had, &deleted);
-    ox_buf_unref(&p->get.value);
     if (err)
         return OX_FINISH(s, err);
     if (deleted)
         return update_fail(p, OX_E_TOPIC_NOT_FOUND, "the topic is being deleted");
     if (p->partitions && p->partitions < p->had)
         return update_fail(p, OX_E_INVALID, "the number of partitions cannot be less than the present one");
-    return update_seed(p);
+    return p->partitions > p->had ? update_room(p) : update_seed(p);
 }
 
 static ox_step update_namespace_got(struct ox_seq *s)
@@ -364,6 +396,7 @@ static void update_done(struct ox_seq *s, enum ox_err err)
         ox_warn(p->shard->log, "partitions.update.failed", "topic=%s had=%u wanted=%u step=%s error=%s", p->name.full,
                 (unsigned)p->had, (unsigned)p->partitions, s->step, ox_err_name(err));
     ox_free(p->seed);
+    ox_buf_unref(&p->get.value);
     ox_free(p->path);
     ox_topic_name_fini(&p->name);
     ox_op_finish(&p->op, err);
@@ -374,6 +407,7 @@ void ox_partitions_update(struct ox_shard *sh, struct ox_partitions_update *p, c
     ox_op_begin(&p->op);
     p->shard = sh;
     p->seed = NULL;
+    p->get.value = ox_buf_empty();
     p->why = NULL;
     p->had = 0;
     ox_topic_name_copy(&p->name, name);
@@ -384,6 +418,8 @@ void ox_partitions_update(struct ox_shard *sh, struct ox_partitions_update *p, c
 // ---- deleting
 
 static ox_step delete_part(struct ox_seq *s);
+static ox_step delete_policies(struct ox_seq *s);
+static ox_step delete_fence(struct ox_partitions_delete *p);
 
 static struct ox_partitions_delete *delete_of(struct ox_seq *s)
 {
@@ -400,9 +436,7 @@ static ox_step delete_unmarked(struct ox_seq *s)
 
 static ox_step delete_mark(struct ox_partitions_delete *p, bool deleted, ox_step_fn next, const char *step)
 {
-    OX_CLEANUP(ox_free_ptr)
-    char *json = ox_asprintf("{\"partitions\":%u,\"deleted\":%s}", (unsigned)p->count, deleted ? "true" : "false");
-    struct ox_buf value = ox_buf_copy(json, strlen(json));
+    struct ox_buf value = ox_partitions_encode(p->get.value, p->count, deleted);
     ox_seq_bind(&p->seq, &p->put.op, "partitions.mark");
     ox_meta_put(p->shard->meta, &p->put, p->path, value, p->version, 0);
     ox_buf_unref(&value);
@@ -444,21 +478,26 @@ static void delete_part_start(struct ox_partitions_delete *p, struct partition_d
 {
     struct ox_topic_name name;
     ox_partition_name(&name, &p->name, p->at++);
-    *one = (struct partition_delete){.delete_ = {.force = p->force, .marked = true}, .whole = p};
+    *one = (struct partition_delete){.delete_ = {.force = p->force, .marked = true, .absent = p->only_empty}, .whole = p};
     ox_op_init(&one->delete_.op, p->shard->loop, delete_part_done, "partition.delete");
     p->running++;
     ox_topic_delete(p->shard, &one->delete_, &name);
     ox_topic_name_fini(&name);
 }
 
+static ox_step delete_node(struct ox_seq *s)
+{
+    struct ox_partitions_delete *p = delete_of(s);
+    ox_seq_bind(s, &p->del.op, "partitions.remove");
+    ox_meta_del(p->shard->meta, &p->del, p->path, p->version);
+    return OX_WAIT(s, delete_node_gone);
+}
+
 static ox_step delete_part(struct ox_seq *s)
 {
     struct ox_partitions_delete *p = delete_of(s);
-    if (p->at == p->count) {
-        ox_seq_bind(s, &p->del.op, "partitions.remove");
-        ox_meta_del(p->shard->meta, &p->del, p->path, p->version);
-        return OX_WAIT(s, delete_node_gone);
-    }
+    if (p->at == p->count)
+        return OX_GOTO(s, delete_policies);
     if (!p->parts)
         p->parts = ox_calloc(DELETES_AT_ONCE, sizeof *p->parts);
     for (uint32_t i = 0; i < DELETES_AT_ONCE && p->at < p->count; i++)
@@ -466,7 +505,7 @@ static ox_step delete_part(struct ox_seq *s)
     return OX_WAIT(s, delete_part_gone);
 }
 
-// The topic's own policies go before its partitions; where there can be none, that is no error.
+// The topic's own policies go when its partitions have: one that stays keeps its retention. Where there can be none, that is no error.
 struct partitions_forget {
     struct ox_topic_policies_get get;
     struct ox_topic_policies_update update;
@@ -479,7 +518,7 @@ static bool forget_is_needless(enum ox_err err)
 
 static ox_step delete_forgotten(struct ox_seq *s)
 {
-    return s->err && !forget_is_needless(s->err) ? OX_FINISH(s, s->err) : OX_GOTO(s, delete_part);
+    return s->err && !forget_is_needless(s->err) ? OX_FINISH(s, s->err) : OX_GOTO(s, delete_node);
 }
 
 static ox_step delete_policies_got(struct ox_seq *s)
@@ -488,7 +527,7 @@ static ox_step delete_policies_got(struct ox_seq *s)
     if (s->err && !forget_is_needless(s->err))
         return OX_FINISH(s, s->err);
     if (s->err || !f->get.own)
-        return OX_GOTO(s, delete_part);
+        return OX_GOTO(s, delete_node);
     json_decref(f->get.own);
     ox_seq_bind(s, &f->update.op, "partitions.forget");
     ox_topic_policies_update(delete_of(s)->shard, &f->update, &delete_of(s)->name);
@@ -512,20 +551,41 @@ static ox_step delete_marked(struct ox_seq *s)
     ox_free(p->put.path);
     p->version = p->put.stat.version;
     OX_CRASHPOINT(s->loop, "partitions.after_mark");
-    return OX_GOTO(s, delete_policies);
+    return delete_fence(p);
+}
+
+static struct ox_topic *delete_loaded(const struct ox_partitions_delete *p, uint32_t i)
+{
+    struct ox_topic_name name;
+    ox_partition_name(&name, &p->name, i);
+    struct ox_topic *t = ox_topic_find(p->shard, name.full);
+    ox_topic_name_fini(&name);
+    return t;
 }
 
 static bool delete_is_used(const struct ox_partitions_delete *p)
 {
-    bool used = false;
-    for (uint32_t i = 0; i < p->count && !used; i++) {
-        struct ox_topic_name name;
-        ox_partition_name(&name, &p->name, i);
-        const struct ox_topic *t = ox_topic_find(p->shard, name.full);
-        used = t && ox_topic_is_used(t);
-        ox_topic_name_fini(&name);
+    for (uint32_t i = 0; i < p->count && (!p->force || p->only_empty); i++) {
+        const struct ox_topic *t = delete_loaded(p, i);
+        if (t && (p->only_empty || ox_topic_is_used(t)))
+            return true;
     }
-    return used;
+    return false;
+}
+
+// Behind the mark nobody loads a partition: with those that are loaded closed too it is decided for all of them at once whether they go.
+static ox_step delete_fence(struct ox_partitions_delete *p)
+{
+    if (delete_is_used(p)) {
+        p->err = OX_E_BUSY;
+        return delete_mark(p, false, delete_unmarked, "delete_unmarked");
+    }
+    for (uint32_t i = 0; i < p->count && !p->force; i++) {
+        struct ox_topic *t = delete_loaded(p, i);
+        if (t)
+            topic_close(t, NULL, OX_E_TOPIC_FENCED);
+    }
+    return OX_GOTO(&p->seq, delete_part);
 }
 
 static ox_step delete_got(struct ox_seq *s)
@@ -535,13 +595,12 @@ static ox_step delete_got(struct ox_seq *s)
     if (s->err)
         return OX_FINISH(s, s->err == OX_E_NOT_FOUND ? OX_E_TOPIC_NOT_FOUND : s->err);
     enum ox_err err = ox_partitions_decode(p->get.value, &p->count, &deleted);
-    ox_buf_unref(&p->get.value);
     if (err)
         return OX_FINISH(s, err);
     p->version = p->get.stat.version;
-    if (!p->force && delete_is_used(p))
+    if (delete_is_used(p))
         return OX_FINISH(s, OX_E_BUSY);
-    return deleted ? OX_GOTO(s, delete_policies) : delete_mark(p, true, delete_marked, "delete_marked");
+    return deleted ? delete_fence(p) : delete_mark(p, true, delete_marked, "delete_marked");
 }
 
 static ox_step delete_start(struct ox_seq *s)
@@ -562,6 +621,7 @@ static void delete_done(struct ox_seq *s, enum ox_err err)
                 (unsigned)p->at, (unsigned)p->count, s->step, ox_err_name(err));
     ox_free(p->forget);
     ox_free(p->parts);
+    ox_buf_unref(&p->get.value);
     ox_free(p->path);
     ox_topic_name_fini(&p->name);
     ox_op_finish(&p->op, err);
@@ -574,6 +634,7 @@ void ox_partitions_delete(struct ox_shard *sh, struct ox_partitions_delete *p, c
     p->at = p->count = p->running = 0;
     p->err = OX_OK;
     p->parts = NULL;
+    p->get.value = ox_buf_empty();
     p->forget = NULL;
     ox_topic_name_copy(&p->name, name);
     p->path = ox_topic_name_partitions_path(name);

@@ -50,7 +50,7 @@ void ox_partitions_create(struct ox_shard *sh, struct ox_partitions_create *op, 
 
 // Gives a partitioned topic more partitions, or (partitions 0) makes those that are missing. The new ones have every subscription of the old ones, from their beginning,
 // before the count changes: nobody who sees the new count can lose a message. After an error the count is the old one, and repeating it completes it.
-// Errors: TOPIC_NOT_FOUND (not partitioned), INVALID (fewer than now, or too many; `why`), BUSY (changed by somebody else meanwhile), those of the metadata store.
+// Errors: TOPIC_NOT_FOUND (not partitioned), INVALID (fewer than now, or too many; `why`), NOT_ALLOWED (the namespace has no room for so many more topics), BUSY (changed by somebody else meanwhile), those of the metadata store.
 struct ox_partitions_update {
     struct ox_op op;
     uint32_t partitions;        // in: the new count; 0: the present one
@@ -60,6 +60,7 @@ struct ox_partitions_update {
     struct ox_topic_name name;  // private
     char *path;                 // private
     struct ox_namespace_get ns; // private
+    struct ox_topic_room room;  // private
     struct ox_meta_get get;     // private
     struct ox_seed *seed;       // private
     struct ox_op step;          // private
@@ -68,11 +69,13 @@ struct ox_partitions_update {
 // The name is copied.
 void ox_partitions_update(struct ox_shard *sh, struct ox_partitions_update *op, const struct ox_topic_name *name);
 
-// Deletes a partitioned topic: it is marked first (nobody loads a partition any more), then its partitions go, then its node. Repeating it completes one that was cut off.
-// Errors: TOPIC_NOT_FOUND (not partitioned), BUSY (producers or consumers are connected and force is false), those of the stores.
+// Deletes a partitioned topic: it is marked first (nobody loads a partition any more; who came until then is reason to keep all of it), then its partitions go, then its own
+// policies and its node. Repeating it completes one that was cut off.
+// Errors: TOPIC_NOT_FOUND (not partitioned), BUSY (producers or consumers are connected and force is false; a partition is there and only_empty is true), those of the stores.
 struct ox_partitions_delete {
     struct ox_op op;
     bool force;                       // in: connected clients are closed
+    bool only_empty;                  // in: only if no partition is there
     struct ox_shard *shard;           // private
     struct ox_topic_name name;        // private
     char *path;                       // private
@@ -92,6 +95,8 @@ void ox_partitions_delete(struct ox_shard *sh, struct ox_partitions_delete *op, 
 
 // The count in a partitioned topic's node, and whether it is being deleted. Errors: CORRUPT.
 enum ox_err ox_partitions_decode(struct ox_buf node, uint32_t *ret_count, bool *ret_deleted) OX_CHECKED;
+// The node with that count and mark; all else that `before` has (empty: there is none) stays. The caller's.
+struct ox_buf ox_partitions_encode(struct ox_buf before, uint32_t count, bool deleted);
 // The name of partition i of a (base) name; the caller's, ox_topic_name_fini.
 void ox_partition_name(struct ox_topic_name *ret, const struct ox_topic_name *base, uint32_t i);
 

@@ -106,7 +106,8 @@ static void expect_message(struct rig *r, const char *topic, const char *subscri
     ox_topic_put(t);
 }
 
-// P12: "from latest" means the time of subscribing, not that at which a partition was made.
+// fault: P12
+// "From latest" means the time of subscribing, not that at which a partition was made.
 static void test_partitions_grow_with_their_subscriptions(void **state)
 {
     (void)state;
@@ -129,6 +130,34 @@ static void test_partitions_grow_with_their_subscriptions(void **state)
     rig_fini(&r);
 }
 
+// So many that a transaction is full right behind a partition's own node.
+static void test_partitions_grow_over_many_transactions(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_init(&r);
+    assert_int_equal(create(&r, "t", 1), OX_OK);
+    subscribe_and_leave(&r, "t-partition-0", "s");
+    subscribe_and_leave(&r, "t-partition-0", "s2");
+    assert_int_equal(grow(&r, "t", 700), OX_OK);
+    expect_count(&r, "t", 700);
+    rig_fini(&r);
+}
+
+static void test_partitions_of_a_namespace_that_asks_for_too_many_are_one(void **state)
+{
+    (void)state;
+    struct rig r;
+    uint32_t count;
+    rig_init(&r);
+    rig_policies(&r, "{\"autoTopicCreationOverride\":{\"allowAutoTopicCreation\":true,\"topicType\":\"partitioned\","
+                     "\"defaultNumPartitions\":-1}}");
+    assert_int_equal(count_err(&r, "t", true, &count), OX_OK);
+    assert_int_equal(count, 1);
+    expect_count(&r, "t", 1);
+    rig_fini(&r);
+}
+
 static bool fail_once_armed;
 static bool fails_at_partition(const char *path)
 {
@@ -137,6 +166,7 @@ static bool fails_at_partition(const char *path)
     return fails;
 }
 
+// fault: P12
 static void test_partitions_keep_their_count_when_growing_fails_and_repeating_completes(void **state)
 {
     (void)state;
@@ -179,6 +209,7 @@ static void test_partitions_crash_while_growing_leaves_the_old_count(void **stat
     rig_fini(&r);
 }
 
+// fault: P12
 static void test_partitions_never_shrink_and_same_count_is_no_error(void **state)
 {
     (void)state;
@@ -274,6 +305,124 @@ static json_t *policies_of(struct rig *r, const char *topic)
     return get.own;
 }
 
+static struct ox_buf node_of(struct rig *r, const char *path, int64_t *ret_version)
+{
+    struct ox_meta_get get;
+    rig_op(r, &get.op);
+    ox_meta_get(r->meta, &get, path);
+    assert_int_equal(rig_wait(r, &get.op), OX_OK);
+    *ret_version = get.stat.version;
+    return get.value;
+}
+
+// True if the topic's node has a property that nobody here knows of.
+static bool has_property(struct rig *r, const char *path)
+{
+    int64_t version;
+    struct ox_buf value = node_of(r, path, &version);
+    OX_CLEANUP(ox_free_ptr)
+    char *text = ox_strndup((const char *)value.data, value.len);
+    ox_buf_unref(&value);
+    return strstr(text, "\"properties\":{\"owner\":\"me\"}") != NULL;
+}
+
+static void test_partitioned_topic_keeps_its_properties(void **state)
+{
+    (void)state;
+    static const char path[] = "/admin/partitioned-topics/public/default/persistent/t",
+                      text[] = "{\"partitions\":2,\"deleted\":false,\"properties\":{\"owner\":\"me\"}}";
+    struct rig r;
+    struct ox_topic_name name = name_of("t");
+    struct ox_partitions_delete op = {.only_empty = true};
+    struct ox_meta_put put;
+    rig_init(&r);
+    assert_int_equal(create(&r, "t", 2), OX_OK);
+    int64_t version;
+    struct ox_buf before = node_of(&r, path, &version), value = ox_buf_copy(text, strlen(text));
+    ox_buf_unref(&before);
+    rig_op(&r, &put.op);
+    ox_meta_put(r.meta, &put, path, value, version, 0);
+    ox_buf_unref(&value);
+    assert_int_equal(rig_wait(&r, &put.op), OX_OK);
+    ox_free(put.path);
+    assert_int_equal(grow(&r, "t", 3), OX_OK);
+    assert_true(has_property(&r, path));
+    send_to(&r, "t-partition-1", "m");
+    rig_restart(&r);
+    rig_op(&r, &op.op);
+    ox_partitions_delete(&r.shard, &op, &name);
+    assert_int_equal(rig_wait(&r, &op.op), OX_E_BUSY);
+    expect_count(&r, "t", 3);
+    assert_true(has_property(&r, path));
+    ox_topic_name_fini(&name);
+    rig_fini(&r);
+}
+
+// Who deletes it because nobody uses it has seen no partition: one that is there by now was made meanwhile.
+static void test_partitioned_topic_that_came_to_life_again_is_not_deleted(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct ox_topic_name name = name_of("t");
+    struct ox_partitions_delete op = {.only_empty = true};
+    rig_init(&r);
+    struct ox_topic_policies_update u = {.change = set_ttl};
+    assert_int_equal(create(&r, "t", 2), OX_OK);
+    send_to(&r, "t-partition-1", "m");
+    rig_op(&r, &u.op);
+    ox_topic_policies_update(&r.shard, &u, &name);
+    assert_int_equal(rig_wait(&r, &u.op), OX_OK);
+    rig_restart(&r);
+    rig_op(&r, &op.op);
+    ox_partitions_delete(&r.shard, &op, &name);
+    assert_int_equal(rig_wait(&r, &op.op), OX_E_BUSY);
+    expect_count(&r, "t", 2);
+    json_t *own = policies_of(&r, "t");
+    assert_non_null(own);
+    json_decref(own);
+    struct ox_topic *t = rig_topic(&r, "t-partition-1");
+    assert_int_equal(t->ml->total_entries, 1);
+    ox_topic_put(t);
+    ox_topic_name_fini(&name);
+    rig_fini(&r);
+}
+
+static void slow_mark(struct ox_meta_memory_faults *f, bool write, const char *path, struct ox_meta_fault *fault)
+{
+    (void)f;
+    if (write && strcmp(path, "/admin/partitioned-topics/public/default/persistent/t") == 0)
+        fault->after_ns = OX_SEC / 2;
+}
+
+// Somebody comes while the topic is being marked: all partitions stay, or none.
+static void test_partitioned_topic_that_gets_a_user_meanwhile_keeps_all_partitions(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct rig_producer p;
+    struct ox_topic_name name = name_of("t");
+    struct ox_partitions_delete op = {0};
+    rig_init(&r);
+    assert_int_equal(create(&r, "t", 2), OX_OK);
+    send_to(&r, "t-partition-0", "m");
+    struct ox_topic *t = rig_topic(&r, "t-partition-1");
+    void (*choose)(struct ox_meta_memory_faults *, bool, const char *, struct ox_meta_fault *) = r.meta_faults.choose;
+    r.meta_faults.choose = slow_mark;
+    rig_op(&r, &op.op);
+    ox_partitions_delete(&r.shard, &op, &name);
+    ox_sim_run_for(r.sim, OX_SEC / 10);
+    assert_int_equal(rig_produce(&r, &p, t, NULL, false), OX_OK);
+    assert_int_equal(rig_wait(&r, &op.op), OX_E_BUSY);
+    r.meta_faults.choose = choose;
+    expect_count(&r, "t", 2);
+    ox_topic_put(t);
+    t = rig_topic(&r, "t-partition-0");
+    assert_int_equal(t->ml->total_entries, 1);
+    ox_topic_put(t);
+    ox_topic_name_fini(&name);
+    rig_fini(&r);
+}
+
 static void test_partitioned_topic_goes_with_its_policies(void **state)
 {
     (void)state;
@@ -337,16 +486,40 @@ static void test_partitions_of_a_non_persistent_topic_need_no_nodes(void **state
     rig_fini(&r);
 }
 
+static void test_partitions_grow_only_as_far_as_the_namespace_has_room(void **state)
+{
+    (void)state;
+    struct rig r;
+    uint32_t count;
+    rig_init(&r);
+    rig_policies(&r, "{\"max_topics_per_namespace\":5}");
+    assert_int_equal(create(&r, "t", 2), OX_OK);
+    ox_topic_put(rig_topic(&r, "plain"));
+    assert_int_equal(grow(&r, "t", 5), OX_E_NOT_ALLOWED);
+    assert_int_equal(count_err(&r, "t", false, &count), OX_OK);
+    assert_int_equal(count, 2);
+    assert_int_equal(grow(&r, "t", 4), OX_OK);
+    assert_int_equal(grow(&r, "t", 4), OX_OK); // what is there already needs no room
+    assert_int_equal(grow(&r, "t", 5), OX_E_NOT_ALLOWED);
+    rig_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_partitions_grow_with_their_subscriptions),
+        cmocka_unit_test(test_partitions_grow_over_many_transactions),
+        cmocka_unit_test(test_partitions_of_a_namespace_that_asks_for_too_many_are_one),
+        cmocka_unit_test(test_partitions_grow_only_as_far_as_the_namespace_has_room),
         cmocka_unit_test(test_partitions_keep_their_count_when_growing_fails_and_repeating_completes),
         cmocka_unit_test(test_partitions_crash_while_growing_leaves_the_old_count),
         cmocka_unit_test(test_partitions_never_shrink_and_same_count_is_no_error),
         cmocka_unit_test(test_partition_behind_the_count_is_refused_and_not_made),
         cmocka_unit_test(test_partitions_that_are_missing_are_made),
         cmocka_unit_test(test_partitioned_topic_in_use_is_deleted_by_force_only),
+        cmocka_unit_test(test_partitioned_topic_keeps_its_properties),
+        cmocka_unit_test(test_partitioned_topic_that_came_to_life_again_is_not_deleted),
+        cmocka_unit_test(test_partitioned_topic_that_gets_a_user_meanwhile_keeps_all_partitions),
         cmocka_unit_test(test_partitioned_topic_goes_with_its_policies),
         cmocka_unit_test(test_partitioned_topic_half_deleted_is_not_used_and_repeating_completes),
         cmocka_unit_test(test_partitions_of_a_non_persistent_topic_need_no_nodes),

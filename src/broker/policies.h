@@ -35,7 +35,7 @@ struct ox_rate_limit {
 struct ox_policies {
     int64_t ttl_s;                         // message_ttl_in_seconds, ttlDurationDefaultInSeconds
     int64_t retention_ms, retention_bytes; // retention_policies; -1 = without limit, 0 = none
-    int64_t quota_bytes, quota_s;          // backlog_quota_map destination_storage, message_age; -1 = none
+    int64_t quota_bytes, quota_s; // backlog_quota_map destination_storage, message_age; -1 = none; of the age 0 too
     enum ox_quota_policy quota_bytes_policy, quota_s_policy;
     uint32_t max_producers, max_consumers, max_consumers_per_subscription, max_subscriptions;
     uint32_t max_topics; // of the namespace: max_topics_per_namespace, maxTopicsPerNamespace

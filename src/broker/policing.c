@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "broker/limits.h"
 #include "broker/subscription_int.h"
 
 #define TURN_TOPICS 128u         // looked at before other work has its turn
@@ -11,6 +12,18 @@
 
 // ---- changed policies
 
+// A dispatcher that is stopped, or on its way there, is not woken any more.
+static void subscription_follow(struct ox_subscription *s)
+{
+    const struct ox_dispatcher *d = s->dispatcher;
+    if (!d || !d->body->kick)
+        return;
+    if (s->state == OX_SUBSCRIPTION_OPEN && s->topic->state == OX_TOPIC_OPEN)
+        d->body->kick(s->dispatcher);
+    else
+        dispatch_limits_refresh(s);
+}
+
 void topic_policies_changed(struct ox_topic *t)
 {
     bool system = ox_topic_name_is_system(&t->name); // no subscription says how long its data are needed: the broker reads them
@@ -18,11 +31,8 @@ void topic_policies_changed(struct ox_topic *t)
         ox_mledger_set_retention(t->ml, system ? -1 : t->policies.retention_ms, system ? -1 : t->policies.retention_bytes);
     quota_refresh(t);
     producers_policies(t);
-    OX_MAP_EACH(&t->subscriptions, n) {
-        struct ox_subscription *s = SUBSCRIPTION_OF(n);
-        if (s->dispatcher && s->dispatcher->body->kick)
-            s->dispatcher->body->kick(s->dispatcher);
-    }
+    OX_MAP_EACH(&t->subscriptions, n)
+        subscription_follow(SUBSCRIPTION_OF(n));
 }
 
 // ---- messages that are too old

@@ -50,6 +50,7 @@ static struct ox_topic *subscribed(struct rig *r, struct rig_producer *p, const 
 
 // ---- TTL
 
+// fault: P09
 static void test_ttl_keeps_what_is_not_old_however_often_it_looks(void **state)
 {
     (void)state;
@@ -67,6 +68,7 @@ static void test_ttl_keeps_what_is_not_old_however_often_it_looks(void **state)
     rig_fini(&r);
 }
 
+// fault: P09
 static void test_ttl_takes_all_that_is_old_at_once_past_an_empty_ledger(void **state)
 {
     (void)state;
@@ -101,6 +103,7 @@ static void test_ttl_takes_all_that_is_old_at_once_past_an_empty_ledger(void **s
     rig_fini(&r);
 }
 
+// fault: P09
 static void test_ttl_lets_ledgers_go(void **state)
 {
     (void)state;
@@ -127,6 +130,7 @@ static void test_ttl_lets_ledgers_go(void **state)
     rig_fini(&r);
 }
 
+// fault: P09
 static void test_ttl_wakes_a_shared_consumer_that_holds_too_much(void **state)
 {
     (void)state;
@@ -258,6 +262,23 @@ static void test_quota_of_age_evicts_what_is_old(void **state)
     send_old(&p, 5, 3, 0);
     ox_sim_run_for(r.sim, MINUTES(2));
     assert_int_equal(backlog(t, "s"), 3);
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
+// Pulsar's 0 is no limit, not an age at which everything goes.
+static void test_quota_of_age_zero_evicts_nothing(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct rig_producer p;
+    rig_init(&r);
+    rig_policies(
+        &r, "{\"backlog_quota_map\":{\"message_age\":{\"limitTime\":0,\"policy\":\"consumer_backlog_eviction\"}}}");
+    struct ox_topic *t = subscribed(&r, &p, "s");
+    send_old(&p, 0, 5, 7200000);
+    ox_sim_run_for(r.sim, MINUTES(2));
+    assert_int_equal(backlog(t, "s"), 5);
     ox_topic_put(t);
     rig_fini(&r);
 }
@@ -394,6 +415,83 @@ static void test_inactive_subscription_is_deleted(void **state)
     rig_fini(&r);
 }
 
+// What its consumer did is known as of its last acknowledgement only: after a crash it has the whole time to come back.
+static void test_inactive_subscription_is_one_that_was_seen_to_be_unused(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct rig_consumer c;
+    rig_init(&r);
+    rig_policies(&r, "{\"subscription_expiration_time_minutes\":12}");
+    struct ox_topic *t = rig_topic(&r, "t");
+    assert_int_equal(rig_subscribe(&r, &c, t, "s", true), OX_OK);
+    ox_sim_run_for(r.sim, MINUTES(30));
+    ox_topic_put(t);
+    rig_crash(&r);
+    t = rig_topic(&r, "t");
+    ox_sim_run_for(r.sim, MINUTES(9));
+    assert_non_null(ox_subscription_find(t, "s"));
+    ox_sim_run_for(r.sim, MINUTES(10));
+    assert_null(ox_subscription_find(t, "s"));
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
+// ---- changes at a bad time
+
+// Calls topic_policies_changed some turns of the ready queue from now.
+struct hops {
+    struct ox_op op;
+    struct ox_topic *topic;
+    unsigned left;
+};
+
+static void hops_done(struct ox_op *op)
+{
+    struct hops *h = CONTAINER_OF(op, struct hops, op);
+    if (h->left--) {
+        ox_op_begin(op);
+        ox_op_finish(op, OX_OK);
+    } else if (h->topic->state != OX_TOPIC_GONE) {
+        topic_policies_changed(h->topic);
+    }
+}
+
+static void change_after(struct rig *r, unsigned hops, bool unload)
+{
+    struct rig_consumer c;
+    struct ox_topic *t = rig_topic(r, "t");
+    struct hops h = {.topic = t, .left = hops};
+    struct ox_op op;
+    struct ox_unsubscribe un = {0};
+    assert_int_equal(rig_subscribe(r, &c, t, "s", true), OX_OK);
+    ox_consumer_close(c.consumer);
+    rig_op(r, &op);
+    rig_op(r, &un.op);
+    if (unload)
+        ox_topic_unload(&r->shard, &op, t->name.full);
+    else
+        ox_subscription_unsubscribe(ox_subscription_find(t, "s"), &un, NULL);
+    ox_op_init(&h.op, r->loop, hops_done, "test.hops");
+    ox_op_begin(&h.op);
+    ox_op_finish(&h.op, OX_OK);
+    assert_int_equal(rig_wait(r, unload ? &op : &un.op), OX_OK);
+    rig_settle(r);
+    ox_topic_put(t);
+}
+
+static void test_policies_that_change_while_a_dispatcher_ends_disturb_nobody(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_init(&r);
+    for (unsigned hops = 0; hops < 40; hops++) {
+        change_after(&r, hops, true);
+        change_after(&r, hops, false);
+    }
+    rig_fini(&r);
+}
+
 // ---- how many topics
 
 static void test_namespace_takes_no_more_topics_than_it_may_have(void **state)
@@ -432,11 +530,14 @@ int main(void)
         cmocka_unit_test(test_quota_of_age_refuses_producers),
         cmocka_unit_test(test_quota_evicts_the_oldest),
         cmocka_unit_test(test_quota_of_age_evicts_what_is_old),
+        cmocka_unit_test(test_quota_of_age_zero_evicts_nothing),
         cmocka_unit_test(test_inactive_topic_is_deleted),
         cmocka_unit_test(test_inactive_topic_stays_with_a_subscription_or_retention),
         cmocka_unit_test(test_inactive_topic_is_deleted_once_it_is_consumed),
         cmocka_unit_test(test_inactive_partitions_take_their_count_with_them),
         cmocka_unit_test(test_inactive_subscription_is_deleted),
+        cmocka_unit_test(test_inactive_subscription_is_one_that_was_seen_to_be_unused),
+        cmocka_unit_test(test_policies_that_change_while_a_dispatcher_ends_disturb_nobody),
         cmocka_unit_test(test_namespace_takes_no_more_topics_than_it_may_have),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,9 @@
 #include "broker/subscription_int.h"
 #include "broker/topic_events.h"
 
+#define REFRESH_TURN_TOPICS 128u
+#define REFRESH_PAUSE_NS OX_MS
+
 static const char *scope_state_name(enum scope_state state)
 {
     static const char *const names[] = {
@@ -60,6 +63,21 @@ static void topic_refresh(struct ox_topic *t)
     topic_policies_changed(t);
 }
 
+// A namespace may have very many topics: a portion at a time, others have their turn between.
+static void scope_refresh(struct ox_timer *timer)
+{
+    struct policy_scope *scope = CONTAINER_OF(timer, struct policy_scope, refresh);
+    scope->refs++;
+    for (unsigned n = 0; scope->refresh_next && n < REFRESH_TURN_TOPICS; n++) {
+        struct ox_topic *t = CONTAINER_OF(scope->refresh_next, struct ox_topic, in_scope);
+        scope->refresh_next = ox_list_next(&scope->topics, scope->refresh_next);
+        topic_refresh(t);
+    }
+    if (scope->refresh_next)
+        ox_timer_start(timer, REFRESH_PAUSE_NS);
+    scope_put(scope);
+}
+
 void scope_join(struct policy_scope *scope, struct ox_topic *t)
 {
     OX_ASSERT(!t->scope);
@@ -73,6 +91,8 @@ void scope_leave(struct ox_topic *t)
     struct policy_scope *scope = t->scope;
     if (!scope)
         return;
+    if (scope->refresh_next == &t->in_scope)
+        scope->refresh_next = ox_list_next(&scope->topics, &t->in_scope);
     ox_list_remove(&scope->topics, &t->in_scope);
     t->scope = NULL;
     t->own_policies = NULL;
@@ -157,9 +177,9 @@ void scope_take(struct policy_scope *scope, json_t *policies, int64_t version)
     scope->policies = json_incref(policies);
     scope->version = version;
     scope_compute_base(scope);
-    OX_LIST_EACH(&scope->topics, l)
-        topic_refresh(CONTAINER_OF(l, struct ox_topic, in_scope));
     json_decref(old);
+    scope->refresh_next = ox_list_first(&scope->topics);
+    scope_refresh(&scope->refresh);
 }
 
 static enum ox_err scope_parse(struct policy_scope *scope)
@@ -233,8 +253,8 @@ static void scope_read(struct policy_scope *scope)
 static void scope_fired(struct ox_meta_watch *w, enum ox_meta_event event)
 {
     struct policy_scope *scope = CONTAINER_OF(w, struct policy_scope, watch);
-    if (event != OX_META_CHILDREN_CHANGED && scope->state >= SCOPE_READ)
-        scope_read(scope);
+    if (event != OX_META_CHILDREN_CHANGED && scope->state >= SCOPE_READING)
+        scope_read(scope); // what is being read may have been older
 }
 
 // ---- users
@@ -286,6 +306,7 @@ static struct policy_scope *scope_new(struct ox_shard *sh, const char *ns)
     scope->version = -1;
     ox_list_init(&scope->topics);
     ox_list_init(&scope->waiters);
+    ox_timer_init(&scope->refresh, sh->loop, scope_refresh);
     scope->watch.fired = scope_fired;
     ox_meta_watch(sh->meta, &scope->watch, path);
     ox_map_put_str(&sh->scopes, &scope->by_ns, scope->ns);
@@ -298,6 +319,7 @@ void scope_put(struct policy_scope *scope)
     if (--scope->refs || !ox_list_empty(&scope->waiters))
         return;
     OX_ASSERT(ox_list_empty(&scope->topics));
+    ox_timer_stop(&scope->refresh);
     scope_clear_own(scope);
     topic_events_free(scope);
     ox_meta_unwatch(&scope->watch);

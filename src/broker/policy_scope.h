@@ -34,8 +34,10 @@ struct policy_scope {
     struct ox_list waiters;  // of struct scope_get
     struct ox_meta_watch watch;
     struct ox_meta_get get;
-    bool get_again;              // the node changed while it was being read
-    struct topic_events *events; // reading and writing the log of the topics' own policies; NULL until it is needed
+    struct ox_timer refresh;      // the next portion of topics whose policies are to be computed anew
+    struct ox_link *refresh_next; // the first of them, NULL: none
+    bool get_again;               // the node changed while it was being read
+    struct topic_events *events;  // reading and writing the log of the topics' own policies; NULL until it is needed
 };
 
 // A topic's own policies, as Pulsar's TopicPolicies in JSON.

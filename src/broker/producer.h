@@ -51,11 +51,11 @@ struct ox_producer {
     uint32_t magic;
     struct ox_topic *topic;
     char *name;
-    bool user_named;        // the client chose the name
-    uint64_t epoch;         // of the client's reconnects
-    uint64_t id;            // the connection's number for it: public, the owner's
-    const void *connection; // identity of the connection: public, the owner's
-    char peer[64];          // for statistics
+    bool user_named;         // the client chose the name
+    uint64_t epoch;          // of the client's reconnects
+    uint64_t id;             // the connection's number for it: public, the owner's
+    const void *connection;  // identity of the connection: public, the owner's
+    char peer[64];           // for statistics
     char client_version[64]; // what the client calls itself
     uint64_t connected_ms;
     struct ox_kv metadata;

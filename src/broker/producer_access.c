@@ -119,5 +119,5 @@ void access_next(struct ox_topic *t)
 
 int64_t access_epoch(const struct ox_topic *t, const struct ox_producer_open *o)
 {
-    return o->topic_epoch >= 0 ? o->topic_epoch : t->epoch + 1;
+    return o->topic_epoch >= 0 ? o->topic_epoch : OX_MIN(t->epoch, INT64_MAX - 1) + 1;
 }

@@ -110,14 +110,26 @@ static ox_step opening_subscribed(struct ox_seq *s)
     return OX_GOTO(s, opening_access);
 }
 
+// Why a subscription that is not there may not be made; NULL: it may.
+static const char *initial_refused(const struct ox_topic *t, const char *name)
+{
+    if (!t->policies.auto_subscription)
+        return "the initial subscription does not exist and automatic creation is off";
+    if (cursor_is_internal(name))
+        return "the initial subscription's name is one of the broker's own";
+    uint32_t most = ox_topic_name_is_system(&t->name) ? 0 : t->policies.max_subscriptions;
+    return most && ox_map_count(&t->subscriptions) >= most ? "Exceed the maximum number of subscriptions of the topic" : NULL;
+}
+
 static ox_step opening_subscription(struct ox_producer_open *o)
 {
     struct ox_topic *t = o->topic;
     const char *name = o->initial_subscription;
     if (!name || !*name || !t->ml || ox_subscription_find(t, name))
         return OX_GOTO(&o->seq, opening_access);
-    if (!t->policies.auto_subscription)
-        return opening_fail(o, OX_E_NOT_ALLOWED, "the initial subscription does not exist and automatic creation is off");
+    const char *why = initial_refused(t, name);
+    if (why)
+        return opening_fail(o, OX_E_NOT_ALLOWED, why);
     o->sub = subscription_new(t, name, true);
     o->cursor = ox_malloc(sizeof *o->cursor);
     ox_seq_bind(&o->seq, &o->cursor->op, "cursor.open");

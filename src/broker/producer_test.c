@@ -269,6 +269,21 @@ static bool topic_node_fails(const char *path)
     return !strcmp(path, "/managed-ledgers/public/default/persistent/t");
 }
 
+static void test_topic_epoch_that_a_client_makes_up_does_not_overflow(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct door a = {0};
+    rig_init(&r);
+    struct ox_topic *t = rig_topic(&r, "t");
+    assert_int_equal(door_enter(&a, &r, t, OX_ACCESS_EXCLUSIVE, INT64_MAX), OX_OK);
+    door_leave(&a);
+    assert_int_equal(door_enter(&a, &r, t, OX_ACCESS_EXCLUSIVE, -1), OX_OK);
+    assert_int_equal(t->epoch, INT64_MAX);
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
 static void test_epoch_that_is_not_stored_is_not_told(void **state)
 {
     (void)state;
@@ -354,6 +369,24 @@ static void test_initial_subscription_is_made_before_the_first_message(void **st
     rig_fini(&r);
 }
 
+static void test_initial_subscription_is_one_that_a_consumer_could_make(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct door a = {.open.initial_subscription = "pulsar.dedup"}, b = {.open.initial_subscription = "one too many"};
+    struct rig_consumer c;
+    rig_init(&r);
+    struct ox_topic *t = rig_topic(&r, "t");
+    assert_int_equal(door_enter(&a, &r, t, OX_ACCESS_SHARED, -1), OX_E_NOT_ALLOWED);
+    assert_int_equal(ox_map_count(&t->subscriptions), 0);
+    assert_int_equal(rig_subscribe(&r, &c, t, "s", true), OX_OK);
+    t->policies.max_subscriptions = 1;
+    assert_int_equal(door_enter(&b, &r, t, OX_ACCESS_SHARED, -1), OX_E_NOT_ALLOWED);
+    assert_int_equal(ox_map_count(&t->subscriptions), 1);
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
 // ---- sends that a policy forbids
 
 static enum ox_err send_meta(struct door *d, uint64_t sequence, const struct ox_message_meta *meta)
@@ -389,6 +422,10 @@ static void test_sends_that_a_policy_forbids_are_refused_in_their_turn(void **st
                            late = {.publish_time_ms = (uint64_t)now, .has_deliver_at = true, .deliver_at_ms = now + 6000};
     assert_int_equal(send_meta(&a, 2, &soon), OX_OK);
     assert_int_equal(send_meta(&a, 3, &late), OX_E_NOT_ALLOWED);
+    struct ox_message_meta least = {.publish_time_ms = (uint64_t)now, .has_deliver_at = true, .deliver_at_ms = INT64_MIN},
+                           most = {.publish_time_ms = UINT64_MAX, .has_deliver_at = true, .deliver_at_ms = INT64_MAX};
+    assert_int_equal(send_meta(&a, 3, &least), OX_OK);
+    assert_int_equal(send_meta(&a, 3, &most), OX_OK);
     t->policies.delayed_max_ms = 0;
     t->policies.encryption_required = true;
     producers_policies(t);
@@ -420,6 +457,27 @@ static void test_terminated_topic_refuses_sends_and_producers(void **state)
     assert_true(t->state == OX_TOPIC_OPEN && a.owner.closed == 0);
     assert_int_equal(door_enter(&b, &r, t, OX_ACCESS_SHARED, -1), OX_E_TOPIC_TERMINATED);
     assert_int_equal(door_enter(&b, &r, t, OX_ACCESS_EXCLUSIVE, -1), OX_E_TOPIC_TERMINATED);
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
+static void test_producers_of_a_topic_that_ends_are_told_to_go_before_a_send_is_refused(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct door a = {0};
+    struct ox_topic_terminate end = {0};
+    rig_init(&r);
+    struct ox_topic *t = rig_topic(&r, "t");
+    assert_int_equal(door_enter(&a, &r, t, OX_ACCESS_SHARED, -1), OX_OK);
+    assert_true(rig_send(&a.owner, 0, "m0"));
+    rig_op(&r, &end.op);
+    ox_topic_terminate(t, &end);
+    assert_true(rig_send(&a.owner, 1, "m1"));
+    assert_int_equal(rig_wait(&r, &end.op), OX_OK);
+    assert_int_equal(a.owner.closed, 1);
+    assert_int_equal(a.owner.receipt_count, 1);
+    assert_int_equal(a.owner.receipts[0].err, OX_OK);
     ox_topic_put(t);
     rig_fini(&r);
 }
@@ -492,12 +550,15 @@ int main(void)
         cmocka_unit_test(test_fencing_throws_everybody_out),
         cmocka_unit_test(test_fencing_reaches_those_who_are_on_their_way),
         cmocka_unit_test(test_topic_epoch_survives_a_crash),
+        cmocka_unit_test(test_topic_epoch_that_a_client_makes_up_does_not_overflow),
         cmocka_unit_test(test_epoch_that_is_not_stored_is_not_told),
         cmocka_unit_test(test_policies_limit_who_may_come),
         cmocka_unit_test(test_quota_closes_producers_and_keeps_them_out),
         cmocka_unit_test(test_initial_subscription_is_made_before_the_first_message),
+        cmocka_unit_test(test_initial_subscription_is_one_that_a_consumer_could_make),
         cmocka_unit_test(test_sends_that_a_policy_forbids_are_refused_in_their_turn),
         cmocka_unit_test(test_terminated_topic_refuses_sends_and_producers),
+        cmocka_unit_test(test_producers_of_a_topic_that_ends_are_told_to_go_before_a_send_is_refused),
         cmocka_unit_test(test_publish_rate_holds_producers_and_loses_nothing),
         cmocka_unit_test(test_broker_publish_rate_holds_all_topics),
     };

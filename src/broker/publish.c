@@ -285,8 +285,8 @@ static enum ox_err publish_check(const struct ox_producer *p, const struct ox_se
     *ret_why = NULL;
     if (policy->encryption_required && !m->is_encrypted)
         return OX_E_ENCRYPTION_REQUIRED;
-    if (policy->delayed_max_ms && m->has_deliver_at &&
-        m->deliver_at_ms - (int64_t)m->publish_time_ms > (int64_t)policy->delayed_max_ms) {
+    if (policy->delayed_max_ms && m->has_deliver_at && m->deliver_at_ms > 0 && (uint64_t)m->deliver_at_ms > m->publish_time_ms &&
+        (uint64_t)m->deliver_at_ms - m->publish_time_ms > policy->delayed_max_ms) {
         *ret_why = "the delay is longer than the policy allows";
         return OX_E_NOT_ALLOWED;
     }
@@ -366,7 +366,7 @@ bool ox_producer_publish(struct ox_producer *p, const struct ox_send *send)
 {
     OX_ASSERT(p->magic == PRODUCER_MAGIC);
     struct ox_topic *t = p->topic;
-    if (t->state != OX_TOPIC_OPEN || p->failed)
+    if (t->state != OX_TOPIC_OPEN || p->failed || t->terminating)
         return true; // it will be told to reconnect, and sends again
     if (p->resending && publish_is_resend(p, send))
         return true;

@@ -79,25 +79,29 @@ void publish_limits_init(struct ox_shard *sh)
     ox_token_bucket_set(&sh->publish_bytes, sh->config.publish_bytes_per_s, 0, now);
 }
 
-static void bucket_follow(struct ox_token_bucket *b, double per_s, uint64_t now)
+// True if it is another rate than before.
+static bool bucket_follow(struct ox_token_bucket *b, double per_s, uint64_t now)
 {
-    if (b->per_s < per_s || b->per_s > per_s)
+    bool differs = b->per_s < per_s || b->per_s > per_s;
+    if (differs)
         ox_token_bucket_set(b, per_s, 0, now);
+    return differs;
 }
 
 void limits_follow(struct ox_topic *t)
 {
     const struct ox_rate_limit *want = &t->policies.publish;
-    bool any = want->messages > 0 || want->bytes > 0;
+    bool any = want->messages > 0 || want->bytes > 0, changed = any != (t->limits != NULL);
     uint64_t now = ox_now_ns(t->shard->loop);
     if (any && !t->limits)
         t->limits = ox_malloc(sizeof *t->limits);
     if (any) {
-        bucket_follow(&t->limits->messages, limit_per_s(want->messages, want->period_s), now);
-        bucket_follow(&t->limits->bytes, limit_per_s(want->bytes, want->period_s), now);
+        changed |= bucket_follow(&t->limits->messages, limit_per_s(want->messages, want->period_s), now);
+        changed |= bucket_follow(&t->limits->bytes, limit_per_s(want->bytes, want->period_s), now);
     } else if (t->limits) {
         ox_free(t->limits);
         t->limits = NULL;
     }
-    blocked_wake(t->shard);
+    if (changed)
+        blocked_wake(t->shard);
 }

@@ -35,7 +35,7 @@ static enum ox_quota_state quota_state(enum ox_quota_policy policy)
 void quota_refresh(struct ox_topic *t)
 {
     bool watched = t->shard->config.quota_check_ns && t->ml && !ox_topic_name_is_system(&t->name);
-    t->is_backlog_old &= watched && t->policies.quota_s >= 0 && topic_oldest(t, NULL, true).ledger != OX_POS_LATEST.ledger;
+    t->is_backlog_old &= watched && t->policies.quota_s > 0 && topic_oldest(t, NULL, true).ledger != OX_POS_LATEST.ledger;
     t->quota_exceeded = OX_QUOTA_OK;
     if (watched && quota_is_large(t))
         t->quota_exceeded = quota_state(t->policies.quota_bytes_policy);
@@ -98,7 +98,7 @@ struct quota_age {
 static bool quota_is_old(const struct ox_topic *t, const struct ox_ml_read *read)
 {
     uint64_t ms, now = ox_wall_ms(t->shard->loop);
-    return t->policies.quota_s >= 0 && read->count && entry_time_ms(&read->entries[0], &ms) && now > ms &&
+    return t->policies.quota_s > 0 && read->count && entry_time_ms(&read->entries[0], &ms) && now > ms &&
            (now - ms) / 1000 > (uint64_t)t->policies.quota_s;
 }
 
@@ -137,7 +137,7 @@ void quota_look(struct policing_round *r, struct ox_topic *t)
     if (quota_is_large(t) && t->policies.quota_bytes_policy == OX_QUOTA_EVICT)
         quota_evict(t);
     t->is_backlog_old = false;
-    if (t->policies.quota_s >= 0 && !ox_pos_equal(topic_oldest(t, NULL, true), OX_POS_LATEST))
+    if (t->policies.quota_s > 0 && !ox_pos_equal(topic_oldest(t, NULL, true), OX_POS_LATEST))
         quota_look_at_age(r, t);
     else
         quota_apply(t);

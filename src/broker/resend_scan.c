@@ -28,8 +28,8 @@ static void scan_finish(struct ox_resend_scan *scan, enum ox_err err)
         r->scanned_ns = ox_now_ns(t->shard->loop);
         r->upto = err ? r->upto : scan->end;
     }
-    if (r && r->count == 0)
-        ox_resend_drop(t);
+    if (r && r->count == 0 && err == OX_OK)
+        ox_resend_drop(t); // after a failure the log's end must stay: the next producer's scan reads it
     ox_op_finish(&scan->op, err);
 }
 

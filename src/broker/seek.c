@@ -33,8 +33,6 @@ static ox_step seek_reset(struct ox_seq *q)
     struct ox_subscription *s = o->sub;
     if (q->err)
         return OX_FINISH(q, q->err);
-    if (!o->by_time && o->ack_words && s->topic->shard->config.batch_index_acks)
-        ox_cursor_set_part(s->cursor, o->pos, o->own_set, o->ack_words);
     if (s->dispatcher)
         s->dispatcher->body->restart(s->dispatcher);
     return OX_FINISH(q, OX_OK);
@@ -42,8 +40,9 @@ static ox_step seek_reset(struct ox_seq *q)
 
 static ox_step seek_to(struct ox_seek *o, struct ox_pos mark)
 {
+    bool into_batch = !o->by_time && o->sub->topic->shard->config.batch_index_acks;
     ox_seq_bind(&o->seq, &o->step, "cursor.reset");
-    ox_cursor_reset(o->sub->cursor, &o->step, mark);
+    ox_cursor_reset_into(o->sub->cursor, &o->step, mark, o->pos, o->own_set, into_batch ? o->ack_words : 0);
     return OX_WAIT(&o->seq, seek_reset);
 }
 

@@ -216,3 +216,31 @@ struct ox_consumer *ox_selector_find(const struct ox_selector *s, uint32_t hash)
         return NULL;
     return s->mode == OX_KEY_AUTO_SPLIT ? ring_find(s, hash) : ranges_find(s, hash);
 }
+
+// The hashes of a slice of the ring: those behind the one before it.
+static struct slice ring_slice(const struct ox_selector *s, size_t i)
+{
+    struct slice slice = s->slices[i];
+    slice.from = i ? (s->slices[i - 1].to >> 16) + 1 : 0;
+    slice.to >>= 16;
+    return slice;
+}
+
+void ox_selector_ranges(const struct ox_selector *s, const struct ox_consumer *c,
+                        void (*range)(void *ctx, uint32_t from, uint32_t to), void *ctx)
+{
+    bool ring = s->mode == OX_KEY_AUTO_SPLIT;
+    for (size_t i = 0; i < s->count; i++) {
+        struct slice slice = ring ? ring_slice(s, i) : s->slices[i];
+        if (slice.consumer == c && slice.from <= slice.to)
+            range(ctx, slice.from, slice.to);
+    }
+    uint32_t behind = ring && s->count ? (s->slices[s->count - 1].to >> 16) + 1 : OX_KEY_HASHES;
+    if (behind < OX_KEY_HASHES && s->slices[0].consumer == c) // the ring closes
+        range(ctx, behind, OX_KEY_HASHES - 1);
+}
+
+enum ox_key_shared_mode ox_selector_mode(const struct ox_selector *s)
+{
+    return s->mode;
+}

@@ -34,6 +34,11 @@ enum ox_err ox_selector_check(const struct ox_selector *s, const struct ox_key_s
 void ox_selector_add(struct ox_selector *s, struct ox_consumer *c, const struct ox_key_shared *want);
 // Takes it out; its hashes go to others.
 void ox_selector_remove(struct ox_selector *s, const struct ox_consumer *c);
+// Calls with each range of hashes that a consumer gets, both ends inclusive, rising.
+void ox_selector_ranges(const struct ox_selector *s, const struct ox_consumer *c,
+                        void (*range)(void *ctx, uint32_t from, uint32_t to), void *ctx);
+// How keys are shared.
+enum ox_key_shared_mode ox_selector_mode(const struct ox_selector *s);
 // The consumer of a hash, or NULL (nobody is there, or no range covers it).
 struct ox_consumer *ox_selector_find(const struct ox_selector *s, uint32_t hash);
 

@@ -194,6 +194,52 @@ static void test_selector_sticky_refuses_bad_ranges(void **state)
     ox_selector_free(s);
 }
 
+// ---- ranges
+
+struct ranges_seen {
+    struct ox_consumer *owner[OX_KEY_HASHES], *of;
+    uint32_t next;
+};
+
+static void see_range(void *ctx, uint32_t from, uint32_t to)
+{
+    struct ranges_seen *seen = ctx;
+    assert_true(from >= seen->next && from <= to && to < OX_KEY_HASHES);
+    seen->next = to + 1;
+    for (uint32_t h = from; h <= to; h++) {
+        assert_null(seen->owner[h]);
+        seen->owner[h] = seen->of;
+    }
+}
+
+static void test_selector_ranges_are_what_consumers_get(void **state)
+{
+    (void)state;
+    static const int32_t mine[] = {5, 9, 100, 65536};
+    struct ranges_seen *seen = ox_calloc(1, sizeof *seen);
+    struct ox_consumer *c = consumers_new(4);
+    struct ox_selector *s = ox_selector_new(OX_KEY_AUTO_SPLIT, POINTS);
+    for (size_t i = 0; i < 4; i++)
+        ox_selector_add(s, &c[i], &any);
+    for (size_t i = 0; i < 4; i++) {
+        seen->of = &c[i];
+        seen->next = 0;
+        ox_selector_ranges(s, &c[i], see_range, seen);
+    }
+    for (uint32_t h = 0; h < OX_KEY_HASHES; h++)
+        assert_ptr_equal(seen->owner[h], ox_selector_find(s, h));
+    ox_selector_free(s);
+    *seen = (struct ranges_seen){.of = &c[0]};
+    s = ox_selector_new(OX_KEY_STICKY, POINTS);
+    ox_selector_add(s, &c[0], &(struct ox_key_shared){.mode = OX_KEY_STICKY, .ranges = mine, .range_count = 2});
+    ox_selector_ranges(s, &c[0], see_range, seen);
+    for (uint32_t h = 0; h < OX_KEY_HASHES; h++)
+        assert_ptr_equal(seen->owner[h], ox_selector_find(s, h));
+    ox_selector_free(s);
+    consumers_free(c, 4);
+    ox_free(seen);
+}
+
 // ---- draining
 
 static void test_draining_hash_waits_for_its_former_consumer(void **state)
@@ -228,6 +274,7 @@ int main(void)
         cmocka_unit_test(test_selector_sticky_ranges_are_inclusive),
         cmocka_unit_test(test_selector_sticky_overlap_names_the_holder),
         cmocka_unit_test(test_selector_sticky_refuses_bad_ranges),
+        cmocka_unit_test(test_selector_ranges_are_what_consumers_get),
         cmocka_unit_test(test_draining_hash_waits_for_its_former_consumer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

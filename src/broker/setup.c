@@ -64,10 +64,11 @@ json_t *setup_policies(const struct ox_broker_config *c, uint32_t bundles)
                           "backlog_quota_map", "clusterDispatchRate", "topicDispatchRate", "subscriptionDispatchRate",
                           "replicatorDispatchRate", "clusterSubscribeRate", "publishMaxMessageRate",
                           "latency_stats_sample_rate");
-    json_t *rest = json_pack("{s:b, s:b, s:s, s:i, s:i, s:s, s:b, s:b, s:[], s:{}, s:b}", "deleted", 0,
-                             "encryption_required", 0, "subscription_auth_mode", "None", "offload_threshold", -1,
-                             "offload_threshold_in_seconds", -1, "schema_compatibility_strategy", "UNDEFINED",
-                             "is_allow_auto_update_schema", 1, "schema_validation_enforced", 0, "subscription_types_enabled", "properties", "migrated", 0);
+    json_t *rest =
+        json_pack("{s:b, s:b, s:s, s:i, s:i, s:s, s:b, s:b, s:[], s:{}, s:b}", "deleted", 0, "encryption_required", 0,
+                  "subscription_auth_mode", "None", "offload_threshold", -1, "offload_threshold_in_seconds", -1,
+                  "schema_compatibility_strategy", "UNDEFINED", "is_allow_auto_update_schema", 1,
+                  "schema_validation_enforced", 0, "subscription_types_enabled", "properties", "migrated", 0);
     OX_ASSERT(p && rest && json_object_update(p, rest) == 0);
     json_decref(rest);
     return p;

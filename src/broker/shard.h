@@ -24,6 +24,8 @@ struct ox_broker_config {
     bool auto_topic_creation;        // allowAutoTopicCreation true
     bool auto_topic_partitioned;     // allowAutoTopicCreationType non-partitioned
     uint32_t default_partitions;     // defaultNumPartitions 1
+    bool force_delete_namespace;     // forceDeleteNamespaceAllowed false
+    bool force_delete_tenant;        // forceDeleteTenantAllowed false
     bool auto_subscription_creation; // allowAutoSubscriptionCreation true
     bool persistent_topics;          // enablePersistentTopics true
     bool non_persistent_topics;      // enableNonPersistentTopics true
@@ -36,10 +38,10 @@ struct ox_broker_config {
     uint64_t stats_interval_ns;    // statsUpdateFrequencyInSecs 60
     uint32_t dispatch_entries_max; // dispatcherMaxReadBatchSize 100
     uint32_t dispatch_bytes_max;   // dispatcherMaxReadSizeBytes, 1 MiB here
-    uint64_t failover_delay_ns;    // activeConsumerFailoverDelayTimeMillis 1000: a new active consumer of a Failover subscription waits so long for its first message
-    uint32_t key_points;           // subscriptionKeySharedConsistentHashingReplicaPoints 100
-    bool delays_strict;            // isDelayedDeliveryDeliverAtTimeStrict: true here
-    uint64_t probe_ns;             // connectionLivenessCheckTimeoutMillis 5000
+    uint64_t failover_delay_ns; // activeConsumerFailoverDelayTimeMillis 1000: a new active consumer of a Failover subscription waits so long for its first message
+    uint32_t key_points;        // subscriptionKeySharedConsistentHashingReplicaPoints 100
+    bool delays_strict;         // isDelayedDeliveryDeliverAtTimeStrict: true here
+    uint64_t probe_ns;          // connectionLivenessCheckTimeoutMillis 5000
     double publish_messages_per_s; // brokerPublisherThrottlingMaxMessageRate 0: all topics together; 0: without limit
     double publish_bytes_per_s;    // brokerPublisherThrottlingMaxByteRate 0
     uint32_t dedup_names_max;      // brokerDeduplicationMaxNumberOfProducers 10000: of a topic
@@ -50,11 +52,11 @@ struct ox_broker_config {
     uint64_t ttl_check_ns;       // messageExpiryCheckIntervalInMinutes 5
     uint64_t expiry_check_ns;    // subscriptionExpiryCheckIntervalInMinutes 5
     uint64_t quota_check_ns;     // backlogQuotaCheckIntervalInSeconds 60; 0: backlogQuotaCheckEnabled is off
-    uint64_t inactive_check_ns;  // brokerDeleteInactiveTopicsFrequencySeconds 60; 0: brokerDeleteInactiveTopicsEnabled is off, for all namespaces
+    uint64_t inactive_check_ns; // brokerDeleteInactiveTopicsFrequencySeconds 60; 0: brokerDeleteInactiveTopicsEnabled is off, for all namespaces
     uint64_t compaction_check_ns;    // brokerServiceCompactionMonitorIntervalInSeconds 60
     uint64_t compaction_keys_bytes;  // compactionKeyMemoryMB 128 MiB: keys that a run notes
     bool compaction_retain_null_key; // topicCompactionRetainNullKey false: messages without a key stay
-    bool inactive_partitions;    // brokerDeleteInactivePartitionedTopicMetadataEnabled false: with its last partition a partitioned topic's count goes too
+    bool inactive_partitions; // brokerDeleteInactivePartitionedTopicMetadataEnabled false: with its last partition a partitioned topic's count goes too
 };
 // Fills in the defaults.
 void ox_broker_config_init(struct ox_broker_config *c);
@@ -90,30 +92,30 @@ struct ox_shard {
     uint64_t inflight_bytes;   // read-only: appends in flight, all topics
     uint64_t held_bytes;       // read-only: entries that were read for consumers which take no more just now
     uint64_t producer_epoch;   // read-only: I of generated names <cluster>-<I>-<n>
-    struct ox_metric topics_count, subscriptions_count, producers_count, consumers_count;     // read-only
+    struct ox_metric topics_count, subscriptions_count, producers_count, consumers_count;                 // read-only
     struct ox_metric in_messages, in_bytes, out_messages, out_bytes, publish_errors, resends, duplicates; // read-only
-    struct ox_metric topic_loads, topic_load_failures;                                        // read-only
+    struct ox_metric topic_loads, topic_load_failures;                                                    // read-only
 
-    uint64_t producer_seq;         // private: n of generated names
-    struct ox_list blocked;        // private: producers that wait for memory, or because of a rate
-    struct ox_timer unblock;       // private: looks at those
-    bool publish_limited;          // private: the next two have a rate
+    uint64_t producer_seq;   // private: n of generated names
+    struct ox_list blocked;  // private: producers that wait for memory, or because of a rate
+    struct ox_timer unblock; // private: looks at those
+    bool publish_limited;    // private: the next two have a rate
     struct ox_token_bucket publish_messages, publish_bytes; // private
-    struct ox_list free_publishes; // private: recycled publish operations
-    uint64_t resend_bytes;         // private: memory of all tables of re-sends
-    struct ox_seq seq;             // private: start or stop
-    struct ox_op *user_op;         // private: finished by the sequence
-    struct ox_op step;             // private
-    struct ox_meta_put put;        // private
-    struct ox_timer tick;          // private: statistics
-    uint64_t tick_ns;              // private: when rates were last computed
-    struct shard_setup *setup;     // private: nodes to be made, while STARTING
-    struct ox_policing *policing;  // private: rounds over the topics
-    struct compactions *compactions; // private: runs of compaction, one after another
-    struct ox_map scopes;          // private: of struct policy_scope, by_ns
-    struct ox_map boards;          // private: lists of topics that are watched, by namespace (topic_watch.c)
-    enum ox_err stop_err;          // private: the first error of a topic's close
-    bool stop_waits;               // private: all topics are closed; operations that use scopes, or those of rounds, have not ended
+    struct ox_list free_publishes;                          // private: recycled publish operations
+    uint64_t resend_bytes;                                  // private: memory of all tables of re-sends
+    struct ox_seq seq;                                      // private: start or stop
+    struct ox_op *user_op;                                  // private: finished by the sequence
+    struct ox_op step;                                      // private
+    struct ox_meta_put put;                                 // private
+    struct ox_timer tick;                                   // private: statistics
+    uint64_t tick_ns;                                       // private: when rates were last computed
+    struct shard_setup *setup;                              // private: nodes to be made, while STARTING
+    struct ox_policing *policing;                           // private: rounds over the topics
+    struct compactions *compactions;                        // private: runs of compaction, one after another
+    struct ox_map scopes;                                   // private: of struct policy_scope, by_ns
+    struct ox_map boards; // private: lists of topics that are watched, by namespace (topic_watch.c)
+    enum ox_err stop_err; // private: the first error of a topic's close
+    bool stop_waits; // private: all topics are closed; operations that use scopes, or those of rounds, have not ended
 };
 
 // Prepares a shard: registers metrics, makes maps.

@@ -26,8 +26,9 @@ struct shared {
     double mean_messages;       // of an entry, lately
     struct ox_cursor_read read; // what comes new
     bool discard;               // the cursor went back while the read was in flight: its result is not wanted
-    struct ox_ml_read again;    // what comes again
+    struct shared_again *again; // what comes again, while it is being read
     uint64_t again_changes;     // `changes` when it was chosen
+    struct ox_pos again_from;   // where it began: nothing that waits before could go then
     bool failed;                // the last read failed, or the rate is used up: wait for `retry`
     bool look;                  // something of the replay set may have become deliverable
     uint64_t changes;           // grows when a consumer or a key may have become free
@@ -151,7 +152,7 @@ static inline bool shared_reading(const struct shared *d)
 }
 static inline bool shared_rereading(const struct shared *d)
 {
-    return ox_op_pending(&d->again.op);
+    return d->again;
 }
 
 #endif

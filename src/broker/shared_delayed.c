@@ -1,5 +1,4 @@
 // shared_delayed.c - messages that are not due: remembered by time, and waiting like those that come again once they are.
-#include "base/assert.h"
 #include "broker/shared.h"
 
 #define DELAY_STEP_MS 10u // those that become due within it go together
@@ -16,9 +15,9 @@ static void delay_arm(struct shared *d, uint64_t now)
     uint64_t first = ox_delayed_first(&d->delayed);
     if (first >= d->due_ms)
         return;
-    uint64_t wait = OX_MAX(first > now ? first - now : 0, (uint64_t)DELAY_STEP_MS);
+    uint64_t tick = shared_sub(d)->topic->policies.delayed_tick_ms;
     d->due_ms = first;
-    ox_timer_start(&d->due, OX_MIN(wait, (uint64_t)shared_sub(d)->topic->policies.delayed_tick_ms) * OX_MS);
+    ox_timer_start(&d->due, OX_MAX(OX_MIN(first > now ? first - now : 0, tick), (uint64_t)DELAY_STEP_MS) * OX_MS);
 }
 
 bool shared_delay(struct shared *d, const struct dispatch_view *view, uint32_t hash)
@@ -31,7 +30,8 @@ bool shared_delay(struct shared *d, const struct dispatch_view *view, uint32_t h
         due -= OX_MIN(due, (uint64_t)s->topic->policies.delayed_tick_ms);
     if (due <= now)
         return false;
-    OX_ASSERT(ox_delayed_add(&d->delayed, view->out.pos, due, hash)); // shared_delay_has_room left room
+    if (!ox_delayed_add(&d->delayed, view->out.pos, due, hash))
+        return false; // new entries have room (shared_delay_has_room): it was due before the clock was set back, and goes
     s->delayed = d->delayed.count;
     delay_arm(d, now);
     return true;

@@ -86,7 +86,7 @@ static void deliver_new_one(struct shared *d, const struct ox_entry *entry)
         shared_deliver(d, p, c, &view);
     } else {
         shared_wait(d, p);
-        d->look |= behind && shared_might_go(d, hash); // perhaps behind an entry of another hash
+        d->look |= shared_might_go(d, hash); // behind one of another hash perhaps, or the rate is used up
     }
 }
 

@@ -135,8 +135,10 @@ void shared_give_back_all(struct shared *d, struct ox_consumer *c, bool count)
 {
     OX_LIST_EACH(&consumer_state(c)->held, l) {
         struct pending *p = CONTAINER_OF(l, struct pending, link);
-        if (count)
+        if (count) {
             p->redeliveries++;
+            ox_rate_add(&c->again, p->messages, 0);
+        }
         shared_give_back(d, p);
     }
 }

@@ -2,6 +2,11 @@
 #include "broker/limits.h"
 #include "broker/shared.h"
 
+struct shared_again {
+    struct shared *dispatcher;
+    struct ox_ml_read read;
+};
+
 #define AGAIN_GAP_MAX 16 // entries between two wanted ones that are read along
 
 static struct ox_loop *shared_loop(const struct shared *d)
@@ -43,9 +48,9 @@ static uint32_t shared_room(const struct shared *d)
 // ---- what must come again
 
 // The log has passed over damaged entries (skip_unrecoverable): they count as acknowledged here too.
-static void again_lost(struct shared *d)
+static void again_lost(struct shared *d, const struct ox_ml_read *r)
 {
-    struct ox_pos p = d->again.from, upto = d->again.count ? d->again.entries[0].pos : d->again.next;
+    struct ox_pos p = r->from, upto = r->count ? r->entries[0].pos : r->next;
     for (; ox_pos_set_at_or_after(&d->replay, p, &p) && ox_pos_cmp(p, upto) < 0; p.entry++) {
         shared_forget(d, pending_find(&d->known, p));
         ox_cursor_delete(shared_sub(d)->cursor, NULL, &p, 1);
@@ -54,15 +59,18 @@ static void again_lost(struct shared *d)
 
 static void again_done(struct ox_op *op)
 {
-    struct shared *d = CONTAINER_OF(op, struct shared, again.op);
+    struct shared_again *again = CONTAINER_OF(op, struct shared_again, read.op);
+    struct shared *d = again->dispatcher;
+    d->again = NULL;
     if (op->err) {
         shared_read_failed(d, op->err);
     } else {
         d->retry_ns = 0;
-        shared_deliver_again(d, d->again.entries, d->again.count);
-        again_lost(d);
+        shared_deliver_again(d, again->read.entries, again->read.count);
+        again_lost(d, &again->read);
     }
-    ox_ml_read_fini(&d->again);
+    ox_ml_read_fini(&again->read);
+    ox_free(again);
     shared_go(d);
     shared_stopped(d);
 }
@@ -70,7 +78,7 @@ static void again_done(struct ox_op *op)
 // Chooses a run of neighbours that can go now; 0: there is none. Those that were acknowledged meanwhile are forgotten.
 static uint32_t again_choose(struct shared *d, struct ox_pos *ret_from)
 {
-    struct ox_pos p = OX_POS_EARLIEST, last = OX_POS_EARLIEST;
+    struct ox_pos p = d->changes == d->again_changes ? d->again_from : OX_POS_EARLIEST, last = OX_POS_EARLIEST;
     uint32_t count = 0, most = shared_room(d);
     for (; count < most && ox_pos_set_at_or_after(&d->replay, p, &p); p.entry++) {
         struct pending *entry = pending_find(&d->known, p);
@@ -96,11 +104,14 @@ static bool shared_read_again(struct shared *d)
         d->look = false;
         return false;
     }
-    d->again = (struct ox_ml_read){
+    d->again = ox_malloc(sizeof *d->again);
+    d->again->dispatcher = d;
+    d->again->read = (struct ox_ml_read){
         .from = from, .entries_max = count, .bytes_max = shared_sub(d)->topic->shard->config.dispatch_bytes_max};
     d->again_changes = d->changes;
-    ox_op_init(&d->again.op, shared_loop(d), again_done, "dispatch.again");
-    ox_mledger_read(shared_sub(d)->topic->ml, &d->again);
+    d->again_from = from;
+    ox_op_init(&d->again->read.op, shared_loop(d), again_done, "dispatch.again");
+    ox_mledger_read(shared_sub(d)->topic->ml, &d->again->read);
     return true;
 }
 
@@ -180,7 +191,7 @@ static void shared_kicked(struct ox_op *op)
 
 void shared_kick(struct shared *d)
 {
-    if (ox_op_pending(&d->kick))
+    if (ox_op_pending(&d->kick) || ox_list_empty(&shared_sub(d)->consumers)) // without consumers it may be freed any time
         return;
     ox_op_begin(&d->kick);
     ox_op_finish(&d->kick, OX_OK);

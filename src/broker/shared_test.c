@@ -178,7 +178,7 @@ static void test_redelivery_is_counted_and_only_for_what_the_consumer_holds(void
     world_fini(&w);
 }
 
-// Trap P01, first part.
+// fault: P01
 static void test_parts_of_a_batch_come_again_with_what_is_left(void **state)
 {
     (void)state;
@@ -207,6 +207,7 @@ static void test_parts_of_a_batch_come_again_with_what_is_left(void **state)
     world_fini(&w);
 }
 
+// fault: P01
 static void test_without_batch_index_acks_the_whole_batch_comes_again(void **state)
 {
     (void)state;
@@ -335,7 +336,8 @@ static void test_the_last_one_to_leave_puts_all_back_in_order(void **state)
     world_fini(&w);
 }
 
-// Trap S08, for entries that wait to be delivered again.
+// fault: S08
+// Entries that wait to be delivered again.
 static void test_what_is_lost_while_it_waits_is_passed(void **state)
 {
     (void)state;
@@ -400,6 +402,46 @@ static void test_an_ack_set_with_bits_of_messages_that_are_not_there_ends_with_t
     world_fini(&w);
 }
 
+// A rate in bytes cannot be known before entries are read.
+static void test_what_a_rate_in_bytes_left_over_comes_before_what_is_new(void **state)
+{
+    (void)state;
+    struct world w;
+    char text[16];
+    world_init(&w);
+    send_all(&w, 0, 20);
+    w.t->policies.subscription_dispatch = (struct ox_rate_limit){.bytes = 300, .period_s = 1};
+    attach(&w, 0, 0);
+    flow(&w, 0, 1000);
+    assert_true(w.c[0].got_count < 20);
+    send_all(&w, 20, 2);
+    for (int i = 0; i < 20; i++)
+        rig_settle(&w.r);
+    assert_int_equal(w.c[0].got_count, 22);
+    for (size_t i = 0; i < 22; i++) {
+        snprintf(text, sizeof text, "m%zu", i);
+        assert_string_equal(w.c[0].got[i].payload, text);
+    }
+    world_fini(&w);
+}
+
+// A dispatcher that is stopped is freed a moment later.
+static void test_policies_that_change_start_nothing_without_a_consumer(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    attach(&w, 0, 0);
+    struct ox_subscription *s = ox_subscription_find(w.t, "s");
+    ox_consumer_close(w.c[0].consumer);
+    for (enum ox_sub_type type = OX_SUB_EXCLUSIVE; type <= OX_SUB_KEY_SHARED; type++) {
+        struct ox_dispatcher *d = ox_dispatcher_new(s, type);
+        d->body->kick(d);
+        d->body->free(d); // nothing of it may be on its way
+    }
+    world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +460,8 @@ int main(void)
         cmocka_unit_test(test_what_is_lost_while_it_waits_is_passed),
         cmocka_unit_test(test_the_type_changes_only_when_nobody_is_there),
         cmocka_unit_test(test_an_ack_set_with_bits_of_messages_that_are_not_there_ends_with_the_batch),
+        cmocka_unit_test(test_what_a_rate_in_bytes_left_over_comes_before_what_is_new),
+        cmocka_unit_test(test_policies_that_change_start_nothing_without_a_consumer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

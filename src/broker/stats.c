@@ -1,6 +1,8 @@
 // stats.c - figures of topics and subscriptions, and the end of a statistics interval.
+#include "broker/limits.h"
 #include "broker/nonpersistent.h"
 #include "broker/resend.h"
+#include "broker/shared.h"
 #include "broker/subscription_int.h"
 #include "broker/topic_int.h"
 
@@ -15,10 +17,26 @@ void ox_subscription_stats(const struct ox_subscription *s, struct ox_subscripti
     ret->mark_delete = c->mark_delete;
     ret->read = c->read;
     uint64_t behind = ox_ml_count(s->topic->ml, c->mark_delete, ox_ml_prev(s->topic->ml, c->read));
-    if (s->type == OX_SUB_SHARED || s->type == OX_SUB_KEY_SHARED)
+    OX_LIST_EACH(&s->consumers, l) {
+        const struct ox_consumer *consumer = CONTAINER_OF(l, struct ox_consumer, link);
+        ret->acks_per_s += consumer->acks.messages_per_s;
+        ret->again_per_s += consumer->again.messages_per_s;
+    }
+    if (s->type == OX_SUB_SHARED || s->type == OX_SUB_KEY_SHARED) {
         ret->unacked = s->unacked;
-    else
+        ret->waiting = s->dispatcher ? shared_of(s->dispatcher)->replay.count : 0;
+    } else {
         ret->unacked = s->consumers.count && behind > c->acked_behind ? behind - c->acked_behind : 0;
+    }
+}
+
+const struct ox_selector *ox_subscription_selector(const struct ox_subscription *s, bool *ret_out_of_order)
+{
+    if (!s->cursor || !s->dispatcher || s->dispatcher->body->type != OX_SUB_KEY_SHARED)
+        return NULL;
+    const struct shared *d = shared_of(s->dispatcher);
+    *ret_out_of_order = !d->draining;
+    return d->selector;
 }
 
 void ox_topic_stats(const struct ox_topic *t, struct ox_topic_stats *ret)
@@ -42,8 +60,15 @@ static void subscription_tick(struct ox_subscription *s, double seconds)
 {
     ox_rate_tick(&s->out, seconds);
     nonpersistent_tick(s, seconds);
-    OX_LIST_EACH(&s->consumers, l)
-        ox_rate_tick(&CONTAINER_OF(l, struct ox_consumer, link)->out, seconds);
+    OX_LIST_EACH(&s->consumers, l) {
+        struct ox_consumer *c = CONTAINER_OF(l, struct ox_consumer, link);
+        ox_rate_tick(&c->out, seconds);
+        ox_rate_tick(&c->acks, seconds);
+        ox_rate_tick(&c->again, seconds);
+    }
+    s->expired_per_s = (double)(s->expired - s->expired_mark) / seconds;
+    s->expired_mark = s->expired;
+    dispatch_limits_follow(s);
 }
 
 void topic_tick(struct ox_topic *t, double seconds)

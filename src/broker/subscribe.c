@@ -219,6 +219,26 @@ static ox_step subscribe_describe(struct ox_subscribe *o)
     return OX_WAIT(&o->seq, subscribe_described);
 }
 
+// ---- a subscription that is to be replicated is marked so, as soon as one consumer says so
+
+static ox_step subscribe_marked(struct ox_seq *q)
+{
+    subscribe_of(q)->replicated = false;
+    return q->err ? OX_FINISH(q, q->err) : OX_GOTO(q, subscribe_find);
+}
+
+static ox_step subscribe_mark(struct ox_subscribe *o)
+{
+    struct ox_cursor *c = o->sub->cursor;
+    struct ox_kv properties = {0};
+    ox_kv_copy(&properties, &c->position_properties);
+    ox_kv_set(&properties, OX_REPLICATED_PROPERTY, "1");
+    ox_seq_bind(&o->seq, &o->marked.op, "cursor.replicated");
+    ox_cursor_mark_delete_with(c, &o->marked, c->mark_delete, &properties);
+    ox_kv_fini(&properties);
+    return OX_WAIT(&o->seq, subscribe_marked);
+}
+
 static ox_step subscribe_admit(struct ox_seq *q)
 {
     struct ox_subscribe *o = subscribe_of(q);
@@ -250,6 +270,8 @@ static ox_step subscribe_admit(struct ox_seq *q)
     }
     if (s->cursor && s->durable && o->own_properties.count && !s->cursor->properties.count)
         return subscribe_describe(o);
+    if (s->cursor && s->durable && o->replicated && !ox_subscription_is_replicated(s))
+        return subscribe_mark(o);
     o->why = NULL;
     o->consumer = consumer_new(s, o);
     return OX_FINISH(q, OX_OK);

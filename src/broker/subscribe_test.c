@@ -262,6 +262,77 @@ static void test_permits_have_an_upper_end(void **state)
     world_fini(&w);
 }
 
+static void test_a_subscription_to_be_replicated_is_marked_for_good(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    assert_int_equal(attach(&w, 0, "a", OX_SUB_SHARED), OX_OK);
+    assert_false(ox_subscription_is_replicated(w.c[0].consumer->subscription));
+    for (size_t i = 1; i < 3; i++) { // one that is there; a new one
+        prepare(&w, i, i == 1 ? "a" : "b", OX_SUB_SHARED);
+        w.o.replicated = true;
+        assert_int_equal(go(&w, i), OX_OK);
+        assert_true(ox_subscription_is_replicated(w.c[i].consumer->subscription));
+    }
+    ox_topic_put(w.t);
+    rig_crash(&w.r);
+    w.t = rig_topic(&w.r, "t");
+    assert_true(ox_subscription_is_replicated(ox_subscription_find(w.t, "a")));
+    assert_int_equal(attach(&w, 0, "b", OX_SUB_SHARED), OX_OK);
+    assert_true(ox_subscription_is_replicated(w.c[0].consumer->subscription));
+    struct ox_pos first = {w.t->ml->ledgers[0]->where.id, 0};
+    assert_string_equal(
+        ox_kv_find(&w.c[0].consumer->subscription->cursor->position_properties, "pulsar.replicated.subscription"), "1");
+    assert_int_equal(rig_ack(&w.c[0], false, first, 0, false), OX_OK); // acknowledgements keep it
+    assert_true(ox_subscription_is_replicated(w.c[0].consumer->subscription));
+    world_fini(&w);
+}
+
+static void test_rates_of_acks_and_redeliveries_over_an_interval(void **state)
+{
+    (void)state;
+    struct world w;
+    struct ox_subscription_stats stats;
+    world_init(&w);
+    assert_int_equal(attach(&w, 0, "a", OX_SUB_SHARED), OX_OK);
+    const struct ox_consumer *c = w.c[0].consumer;
+    send_all(&w, 0, 6);
+    flow(&w, 0, 100);
+    ox_consumer_redeliver(w.c[0].consumer, false, 0, NULL, 0);
+    rig_settle(&w.r);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(rig_ack(&w.c[0], false, w.c[0].got[i].pos, 0, false), OX_OK);
+    assert_int_equal(rig_ack(&w.c[0], false, w.c[0].got[0].pos, 0, false), OX_OK); // again: counts nothing
+    assert_int_equal(c->acks.messages, 3);
+    assert_int_equal(c->again.messages, 6);
+    ox_sim_run_for(w.r.sim, w.r.shard.config.stats_interval_ns);
+    ox_subscription_stats(c->subscription, &stats);
+    assert_true(stats.acks_per_s > 0 && stats.again_per_s > stats.acks_per_s);
+    ox_sim_run_for(w.r.sim, 2 * w.r.shard.config.stats_interval_ns);
+    ox_subscription_stats(c->subscription, &stats);
+    assert_false(stats.acks_per_s > 0 || stats.again_per_s > 0);
+    world_fini(&w);
+}
+
+static void test_a_rate_relative_to_publishing_follows_it(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    rig_policies(&w.r, "{\"subscriptionDispatchRate\":{\"standalone\":{\"dispatchThrottlingRateInMsg\":1,"
+                       "\"ratePeriodInSecond\":100,\"relativeToPublishRate\":true}}}");
+    assert_int_equal(attach(&w, 0, "a", OX_SUB_SHARED), OX_OK);
+    send_all(&w, 0, 120);
+    flow(&w, 0, 1000);
+    assert_in_range(w.c[0].got_count, 1, 5); // one in a hundred seconds: nobody published before
+    ox_sim_run_for(w.r.sim, w.r.shard.config.stats_interval_ns);
+    flow(&w, 0, 1);
+    ox_sim_run_for(w.r.sim, 30 * OX_SEC); // as fast as was published in the last minute
+    assert_in_range(w.c[0].got_count, 40, 120);
+    world_fini(&w);
+}
+
 // Stalled consumers of many topics: what was read for them does not stay in memory beyond a bound, and nothing is skipped.
 static void test_entries_that_nobody_takes_are_read_again(void **state)
 {
@@ -297,6 +368,9 @@ int main(void)
         cmocka_unit_test(test_a_rate_slows_deliveries_of_every_type),
         cmocka_unit_test(test_the_end_of_a_topic_is_told_once_when_all_is_acknowledged),
         cmocka_unit_test(test_permits_have_an_upper_end),
+        cmocka_unit_test(test_a_subscription_to_be_replicated_is_marked_for_good),
+        cmocka_unit_test(test_rates_of_acks_and_redeliveries_over_an_interval),
+        cmocka_unit_test(test_a_rate_relative_to_publishing_follows_it),
         cmocka_unit_test(test_entries_that_nobody_takes_are_read_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

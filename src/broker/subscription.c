@@ -1,6 +1,8 @@
 // subscription.c - subscriptions: states, consumers, going away.
 #include "broker/subscription_int.h"
 
+#include <string.h>
+
 #include "base/assert.h"
 #include "base/mem.h"
 #include "broker/limits.h"
@@ -13,6 +15,12 @@ const char *ox_sub_state_name(enum ox_sub_state state)
 #undef OX_X
     };
     return names[state];
+}
+
+bool ox_subscription_is_replicated(const struct ox_subscription *s)
+{
+    const char *mark = s->cursor ? ox_kv_find(&s->cursor->position_properties, OX_REPLICATED_PROPERTY) : NULL;
+    return mark && strcmp(mark, "1") == 0;
 }
 
 const char *ox_sub_type_name(enum ox_sub_type type)
@@ -76,6 +84,7 @@ void subscription_adopt(struct ox_topic *t, struct ox_cursor *c)
 {
     struct ox_subscription *s = subscription_new(t, c->name, true);
     s->cursor = c;
+    s->seen_ms = ox_wall_ms(t->shard->loop); // who used it before, and until when, is not known
     subscription_set_state(s, OX_SUBSCRIPTION_OPEN, "loaded");
 }
 

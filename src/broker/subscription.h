@@ -33,9 +33,10 @@ struct ox_subscription {
     struct dispatch_limits *limits; // private: of its own deliveries; NULL: none
     bool held_back;                 // too many unacknowledged messages: nobody gets more now
     uint64_t delayed;               // messages that are not due yet
-    uint64_t expired;               // messages that went by TTL
-    uint64_t last_consumed_ms, last_acked_ms, last_flow_ms;
-    uint64_t seen_ms;           // private: when a round last found consumers attached (inactive.c)
+    uint64_t expired, expired_mark; // messages that went by TTL; at the interval's start
+    double expired_per_s;           // over the last whole interval
+    uint64_t last_consumed_ms, last_acked_ms, last_flow_ms, last_expired_ms;
+    uint64_t seen_ms;           // private: when it was loaded, or a round last found consumers attached (inactive.c)
     struct ox_map_node by_name; // private: in topic->subscriptions
     struct ox_list waiters;     // private: ox_subscribe waiting for OPEN
     struct ox_seq seq;          // private: removing a non-durable one
@@ -49,13 +50,20 @@ struct ox_subscription *ox_subscription_find(struct ox_topic *t, const char *nam
 // The figures of a subscription.
 struct ox_subscription_stats {
     uint64_t backlog_entries, backlog_bytes; // not acknowledged
-    uint64_t unacked; // messages (Shared, Key_Shared), else entries, delivered and not acknowledged
+    uint64_t unacked;               // messages (Shared, Key_Shared), else entries, delivered and not acknowledged
+    uint64_t waiting;               // entries that were read and wait to be delivered (Shared, Key_Shared)
+    double acks_per_s, again_per_s; // of its consumers, as they count them
     size_t consumers;
     struct ox_pos mark_delete, read;
 };
 void ox_subscription_stats(const struct ox_subscription *s, struct ox_subscription_stats *ret);
+// Who gets which keys; NULL if it is no Key_Shared one or nobody has attached yet. *ret_out_of_order: keys need not wait for a former consumer. Borrowed.
+const struct ox_selector *ox_subscription_selector(const struct ox_subscription *s, bool *ret_out_of_order);
 // What could not be delivered, of a non-persistent topic's subscription that has had a consumer; else NULL.
 const struct ox_rate *ox_subscription_dropped(const struct ox_subscription *s);
+#define OX_REPLICATED_PROPERTY "pulsar.replicated.subscription" // kept with the position
+// True if its state is to be replicated.
+bool ox_subscription_is_replicated(const struct ox_subscription *s);
 // "Exclusive", "Shared", "Failover", "Key_Shared".
 const char *ox_sub_type_name(enum ox_sub_type type);
 // The state's name.

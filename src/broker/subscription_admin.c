@@ -46,6 +46,8 @@ static enum ox_err create_refused(struct ox_topic *t, const char *name)
         return OX_E_TOPIC_FENCED;
     if (!name[0])
         return OX_E_INVALID;
+    if (cursor_is_internal(name))
+        return OX_E_NOT_ALLOWED;
     if (ox_subscription_find(t, name))
         return OX_E_EXISTS;
     return !t->ml || (max && durable_subscriptions(t) >= max) ? OX_E_NOT_ALLOWED : OX_OK;

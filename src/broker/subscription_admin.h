@@ -5,8 +5,8 @@
 #include "broker/subscription.h"
 #include "io/seq.h"
 
-// Makes a durable subscription without a consumer. Errors: EXISTS, INVALID (the name is empty), NOT_ALLOWED (a policy's limit of subscriptions, or a topic without a log),
-// TOPIC_FENCED, those of the log.
+// Makes a durable subscription without a consumer. Errors: EXISTS, INVALID (the name is empty), NOT_ALLOWED (a name that the broker keeps for itself,
+// a policy's limit of subscriptions, or a topic without a log), TOPIC_FENCED, those of the log.
 struct ox_subscription_create {
     struct ox_op op;
     const char *name;               // in: borrowed until done

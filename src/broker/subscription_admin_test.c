@@ -60,6 +60,9 @@ static void test_a_subscription_begins_with_the_entry_that_was_asked_for(void **
     assert_int_equal(create(&r, t, "beyond", (struct ox_pos){first.ledger + 99, 0}), OX_OK);
     assert_int_equal(create(&r, t, "early", OX_POS_LATEST), OX_E_EXISTS);
     assert_int_equal(create(&r, t, "", OX_POS_LATEST), OX_E_INVALID);
+    assert_int_equal(create(&r, t, "__compaction", OX_POS_LATEST),
+                     OX_E_NOT_ALLOWED); // who deletes it would delete what compaction has left
+    assert_int_equal(create(&r, t, "pulsar.dedup", OX_POS_LATEST), OX_E_NOT_ALLOWED);
     assert_int_equal(backlog(t, "early"), 10);
     assert_int_equal(backlog(t, "late"), 0);
     assert_int_equal(backlog(t, "third"), 7);

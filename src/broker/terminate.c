@@ -12,19 +12,23 @@ static void terminate_done(struct ox_op *op)
 {
     struct ox_topic_terminate *o = CONTAINER_OF(op, struct ox_topic_terminate, step);
     struct ox_topic *t = o->topic;
+    t->terminating = false;
     if (op->err == OX_OK) {
         o->last = t->ml->last;
         producers_close(t, OX_E_TOPIC_TERMINATED);
         OX_MAP_EACH(&t->subscriptions, n) {
-            struct ox_dispatcher *d = SUBSCRIPTION_OF(n)->dispatcher;
-            if (d)
-                d->body->kick(d);
+            struct ox_subscription *sub = SUBSCRIPTION_OF(n);
+            if (sub->dispatcher && sub->state == OX_SUBSCRIPTION_OPEN) // else it is being stopped, and looks when it goes on
+                sub->dispatcher->body->kick(sub->dispatcher);
         }
         ox_info(t->shard->log, "topic.terminated", "topic=%s last=" OX_POS_FMT, t->name.full, OX_POS_ARG(o->last));
+    } else {
+        producers_disconnect(t, op->err); // what they sent meanwhile was dropped: they send it again
     }
     terminate_finish(o, op->err);
 }
 
+// Clients give up on a producer that is told of a failed send first, and lose the send itself: they must be told to go before anything.
 void ox_topic_terminate(struct ox_topic *t, struct ox_topic_terminate *o)
 {
     ox_op_begin(&o->op);
@@ -33,6 +37,7 @@ void ox_topic_terminate(struct ox_topic *t, struct ox_topic_terminate *o)
         return;
     }
     topic_pin(t);
+    t->terminating = true;
     o->topic = t;
     ox_op_init(&o->step, t->shard->loop, terminate_done, "mledger.terminate");
     ox_mledger_terminate(t->ml, &o->step);

@@ -122,7 +122,8 @@ void ox_topic_get(struct ox_shard *sh, struct ox_topic_get *g, const struct ox_t
 static void waiter_serve(struct ox_topic_get *g, struct ox_topic *t, enum ox_err err)
 {
     const struct topic_impl *impl = t->impl;
-    bool more = (g->create && !impl->tried_create) || (g->explicit_create && !impl->tried_explicit) || (g->marked && !impl->tried_marked);
+    bool more = (g->create && !impl->tried_create) || (g->explicit_create && !impl->tried_explicit) ||
+                (g->marked && !impl->tried_marked);
     if (err == OX_OK || ((err == OX_E_TOPIC_NOT_FOUND || err == OX_E_NAMESPACE_NOT_FOUND) && more))
         topic_get_start(g);
     else

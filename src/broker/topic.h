@@ -34,19 +34,19 @@ struct ox_topic {
     struct ox_topic_name name;
     struct ox_map_node by_name; // in shard->topics
     enum ox_topic_state state;
-    struct ox_mledger *ml;       // NULL until it is open, and for a non-persistent topic
-    struct ox_policies policies; // in force now
-    struct json_t *own_policies; // the topic's own, NULL if it has none; borrowed until they change
-    struct ox_list producers;    // of struct ox_producer, link
-    struct ox_map subscriptions; // of struct ox_subscription, by_name
-    uint64_t inflight_bytes;     // appends in flight
-    uint32_t inflight;           // how many
-    bool failed;                 // an append failed: it is being closed, so that it is loaded anew
-    uint64_t loaded_ms;          // wall time
-    struct ox_rate in, out;      // messages published, delivered
-    uint64_t resent;             // re-sent messages that were answered without storing them twice
+    struct ox_mledger *ml;              // NULL until it is open, and for a non-persistent topic
+    struct ox_policies policies;        // in force now
+    struct json_t *own_policies;        // the topic's own, NULL if it has none; borrowed until they change
+    struct ox_list producers;           // of struct ox_producer, link
+    struct ox_map subscriptions;        // of struct ox_subscription, by_name
+    uint64_t inflight_bytes;            // appends in flight
+    uint32_t inflight;                  // how many
+    bool failed;                        // an append failed: it is being closed, so that it is loaded anew
+    uint64_t loaded_ms;                 // wall time
+    struct ox_rate in, out;             // messages published, delivered
+    uint64_t resent;                    // re-sent messages that were answered without storing them twice
     enum ox_quota_state quota_exceeded; // set it, then producers_quota
-    int64_t epoch;                      // of its exclusive producers, in the log's property pulsar.topic.epoch; -1: there was none
+    int64_t epoch; // of its exclusive producers, in the log's property pulsar.topic.epoch; -1: there was none
 
     uint32_t holds;                 // private
     uint32_t pins;                  // private: operations that use the log; closing waits for them
@@ -58,27 +58,28 @@ struct ox_topic {
     struct ox_list queued;          // private: those that wait to be alone
     struct dispatch_limits *dispatch_limits;   // private: of deliveries; NULL: none
     struct subscribe_limits *subscribe_limits; // private: who subscribed lately; NULL: nobody is counted
-    struct publish_limits *limits;  // private: of sends; NULL: none
-    bool looks;                     // private: a policy looks at each send
-    struct ox_dedup *dedup;         // private: highest sequence ids by producer; NULL: deduplication was never on
+    struct publish_limits *limits;             // private: of sends; NULL: none
+    bool looks;                                // private: a policy looks at each send
+    struct ox_dedup *dedup;           // private: highest sequence ids by producer; NULL: deduplication was never on
     struct ox_compaction *compaction; // private: its compacted ledger and run; NULL: it never was compacted
-    struct ox_resend *resend;       // private: what a reconnecting producer may re-send; NULL when there is none
-    struct policy_scope *scope;     // private: where its policies come from; NULL before they are known
-    struct ox_link in_scope;        // private
-    struct ox_link in_policing;     // private: in shard->policing->topics while it is open
-    uint64_t active_ns;             // private: when somebody was last seen to use it
-    bool expiring;                  // private: an expiry of all subscriptions is under way
-    bool is_backlog_old;            // private: the backlog's oldest message is beyond the quota, as of the last look
-    void *impl;                     // private: struct topic_impl, only while loading, closing or deleting
+    struct ox_resend *resend;         // private: what a reconnecting producer may re-send; NULL when there is none
+    struct policy_scope *scope;       // private: where its policies come from; NULL before they are known
+    struct ox_link in_scope;          // private
+    struct ox_link in_policing;       // private: in shard->policing->topics while it is open
+    uint64_t active_ns;               // private: when somebody was last seen to use it
+    bool expiring;                    // private: an expiry of all subscriptions is under way
+    bool terminating;                 // private: sends are dropped: their producers will be told to go
+    bool is_backlog_old;              // private: the backlog's oldest message is beyond the quota, as of the last look
+    void *impl;                       // private: struct topic_impl, only while loading, closing or deleting
 };
 
 // Finds a topic, loading it (and creating it where allowed) if it is not loaded. The topic comes with a hold, to be given back with ox_topic_put.
 // Errors: UNSUPPORTED (it is partitioned), NOT_ALLOWED (topics of this domain are switched off), NAMESPACE_NOT_FOUND, TOPIC_NOT_FOUND, SHUTDOWN, CORRUPT, BUSY, those of the stores; `why` says more where there is more.
 struct ox_topic_get {
     struct ox_op op;
-    bool create;               // in: may be made, if settings allow automatic creation
-    bool explicit_create;      // in: made whatever settings say (an administrator asks)
-    bool marked;               // in: also where its namespace or partitioned topic is marked as deleted (for who deletes it)
+    bool create;          // in: may be made, if settings allow automatic creation
+    bool explicit_create; // in: made whatever settings say (an administrator asks)
+    bool marked;          // in: also where its namespace or partitioned topic is marked as deleted (for who deletes it)
     struct ox_topic *topic;    // result
     const char *why;           // result on errors: static sentence or NULL
     struct ox_shard *shard;    // private
@@ -101,6 +102,7 @@ struct ox_topic_delete {
     struct ox_op op;
     bool force;              // in: connected clients are closed
     bool marked;             // in: as in ox_topic_get
+    bool absent;             // in: it should not be there: one that is, is left as it is, BUSY
     struct ox_topic_get get; // private
     struct ox_op close;      // private
 };
@@ -118,9 +120,10 @@ struct ox_topic_terminate {
 };
 void ox_topic_terminate(struct ox_topic *t, struct ox_topic_terminate *op);
 
-// The last message's id. Errors: TOPIC_FENCED, UNSUPPORTED (non-persistent), those of the log.
+// The last message's id: of what the log holds, or of what those can expect who read compacted. Errors: TOPIC_FENCED, UNSUPPORTED (non-persistent), those of the log.
 struct ox_last_id {
     struct ox_op op;
+    bool read_compacted;    // in
     struct ox_pos pos;      // result: {-1, -1} if the topic holds nothing
     int32_t batch_index;    // result: of the last message in a batch, else -1
     struct ox_topic *topic; // private

@@ -61,7 +61,8 @@ static ox_step close_policies_removed(struct ox_seq *s)
 {
     struct topic_impl *impl = close_of(s);
     if (s->err)
-        ox_warn(impl->topic->shard->log, "topic.policies.kept", "topic=%s error=%s", impl->topic->name.full, ox_err_name(s->err));
+        ox_warn(impl->topic->shard->log, "topic.policies.kept", "topic=%s error=%s", impl->topic->name.full,
+                ox_err_name(s->err));
     ox_free(impl->forget);
     return OX_GOTO(s, close_log);
 }
@@ -203,7 +204,7 @@ static void delete_got(struct ox_op *op)
     }
     if (t->state != OX_TOPIC_OPEN)
         ox_op_finish(&d->op, OX_E_TOPIC_FENCED);
-    else if (!d->force && ox_topic_is_used(t))
+    else if (d->absent || (!d->force && ox_topic_is_used(t)))
         ox_op_finish(&d->op, OX_E_BUSY);
     else {
         ox_op_init(&d->close, t->shard->loop, delete_done, "topic.delete");

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "broker/compaction.h"
 #include "broker/policy_event.h"
 #include "broker/topic_int.h"
 #include "broker/topic_policies.h"
@@ -64,9 +65,39 @@ void topic_events_wait(struct topic_events *e, struct ox_op *op, struct ox_pos p
 
 static ox_step events_read(struct ox_seq *s);
 
+static void events_start_over(struct topic_events *e)
+{
+    scope_clear_own(e->scope);
+    e->next = OX_POS_EARLIEST;
+}
+
+// The first reading takes the last event of each topic up to the horizon; who has read single events must see those that take them back, and compaction leaves these out.
+static struct ox_cursor_view *events_view(struct topic_events *e)
+{
+    struct ox_cursor_view *view = e->loading && !e->plain ? ox_compaction_view(e->topic) : NULL;
+    if (view && ox_pos_cmp(e->next, e->horizon) <= 0 && !ox_pos_equal(view->upto, e->horizon))
+        events_start_over(e); // compacted anew meanwhile
+    if (ox_pos_equal(e->next, OX_POS_EARLIEST))
+        e->horizon = view ? view->upto : OX_POS_EARLIEST;
+    return ox_pos_cmp(e->next, e->horizon) <= 0 ? view : NULL;
+}
+
+static bool events_read_again(struct topic_events *e)
+{
+    if (!e->read_view)
+        return false;
+    ox_warn(e->scope->shard->log, "topic.policies.compacted.failed", "namespace=%s error=%s", e->scope->ns,
+            ox_err_name(e->seq.err));
+    e->plain = true;
+    events_start_over(e);
+    return true;
+}
+
 static ox_step events_read_done(struct ox_seq *s)
 {
     struct topic_events *e = events_of(s);
+    if (s->err && events_read_again(e))
+        return OX_GOTO(s, events_read);
     if (s->err)
         return OX_FINISH(s, s->err == OX_E_NO_ENTRY ? OX_OK : s->err);
     for (size_t i = 0; i < e->read.count; i++)
@@ -81,9 +112,13 @@ static ox_step events_read(struct ox_seq *s)
     struct topic_events *e = events_of(s);
     if (ox_pos_cmp(e->next, e->topic->ml->last) > 0)
         return OX_FINISH(s, OX_OK);
+    e->read_view = events_view(e);
     e->read = (struct ox_ml_read){.from = e->next, .entries_max = READ_ENTRIES, .bytes_max = READ_BYTES};
     ox_seq_bind(s, &e->read.op, "topic.policies.read");
-    ox_mledger_read(e->topic->ml, &e->read);
+    if (e->read_view)
+        e->read_view->read(e->read_view, &e->read);
+    else
+        ox_mledger_read(e->topic->ml, &e->read);
     return OX_WAIT(s, events_read_done);
 }
 
@@ -166,9 +201,9 @@ static ox_step load_start(struct ox_seq *s)
 void topic_events_load(struct policy_scope *scope)
 {
     struct topic_events *e = topic_events_of(scope);
-    scope_clear_own(scope);
-    e->next = OX_POS_EARLIEST;
+    events_start_over(e);
     e->loading = true;
+    e->plain = false;
     scope->refs++;
     ox_seq_start(&e->seq, scope->shard->loop, "topic.policies.load", load_start, events_read_over);
 }

@@ -10,8 +10,11 @@ struct topic_events {
     struct ox_pos next;     // the first entry that has not been applied
     struct ox_topic_get get;
     struct ox_ml_read read;
-    struct ox_seq seq; // reading up to the log's end
-    bool loading;      // the first reading: the scope waits for it
+    struct ox_cursor_view *read_view; // of the read: NULL: the log itself
+    struct ox_seq seq;                // reading up to the log's end
+    bool loading;                     // the first reading: the scope waits for it
+    bool plain;                       // its compacted ledger could not be read: the log has it all
+    struct ox_pos horizon;            // up to it the first reading takes what compaction left
     struct ox_ml_waiter waiter;
     struct ox_list applied; // of struct events_wait
     struct ox_list updates; // of struct ox_topic_policies_update: the first one is under way

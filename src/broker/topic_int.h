@@ -26,11 +26,11 @@ struct topic_impl {
     struct ox_resend_scan scan;
     bool create, explicit_create, marked;            // what its users asked for
     bool tried_create, tried_explicit, tried_marked; // what the load was done with
-    const char *why;                   // of a load that failed
-    struct ox_list closers;            // operations that wait for the close
-    bool close_wanted;                 // close as soon as it is loaded
-    bool waiting;                      // the closing sequence waits for appends and pins
-    enum ox_err close_why;             // what clients are told
+    const char *why;                                 // of a load that failed
+    struct ox_list closers;                          // operations that wait for the close
+    bool close_wanted;                               // close as soon as it is loaded
+    bool waiting;                                    // the closing sequence waits for appends and pins
+    enum ox_err close_why;                           // what clients are told
     enum ox_err close_err;
     struct ox_topic_policies_update *forget; // removes the policies of a topic that is deleted
 };

@@ -24,8 +24,6 @@ static int name_order(const void *a, const void *b)
 
 static void list_add(struct ox_topics_list *l, const char *full)
 {
-    if (l->pattern && !ox_topic_pattern_matches(l->pattern, full))
-        return;
     if (l->count == l->cap) {
         l->cap = l->cap ? l->cap * 2 : 64;
         l->names = ox_realloc(l->names, l->cap, sizeof *l->names);
@@ -115,12 +113,32 @@ static ox_step list_start(struct ox_seq *s)
     return OX_WAIT(s, list_namespace_got);
 }
 
+// If the pattern gives up at a name nothing is left out: the client looks for itself.
+static void list_filter(struct ox_topics_list *l)
+{
+    size_t kept = 0;
+    OX_CLEANUP(ox_free_ptr)
+    bool *matches = ox_calloc(l->count + 1, sizeof *matches);
+    for (size_t i = 0; i < l->count && !ox_topic_pattern_gave_up(l->pattern); i++)
+        matches[i] = ox_topic_pattern_matches(l->pattern, l->names[i]);
+    l->filtered = !ox_topic_pattern_gave_up(l->pattern);
+    for (size_t i = 0; i < l->count && l->filtered; i++) {
+        if (matches[i])
+            l->names[kept++] = l->names[i];
+        else
+            ox_free(l->names[i]);
+    }
+    l->count = l->filtered ? kept : l->count;
+}
+
 static void list_done(struct ox_seq *s, enum ox_err err)
 {
     struct ox_topics_list *l = list_of(s);
     ox_free(l->ns);
     if (err)
         ox_topics_list_fini(l);
+    else if (l->pattern)
+        list_filter(l);
     if (l->count)
         qsort(l->names, l->count, sizeof *l->names, name_order);
     ox_op_finish(&l->op, err);
@@ -132,6 +150,7 @@ void ox_topics_list(struct ox_shard *sh, struct ox_topics_list *l, const char *n
     l->shard = sh;
     l->names = NULL;
     l->count = l->cap = 0;
+    l->filtered = false;
     l->domain = l->mode == OX_TOPICS_NON_PERSISTENT ? OX_DOMAIN_NON_PERSISTENT : OX_DOMAIN_PERSISTENT;
     l->get.policies = (struct ox_namespace_policies){0};
     l->ns = ox_strdup(ns);

@@ -11,20 +11,21 @@ enum ox_topics_mode { OX_TOPICS_PERSISTENT, OX_TOPICS_NON_PERSISTENT, OX_TOPICS_
 // that are loaded. Errors: NAMESPACE_NOT_FOUND, those of the metadata store.
 struct ox_topics_list {
     struct ox_op op;
-    enum ox_topics_mode mode;               // in
-    bool with_system;                       // in: topics that only brokers use too
-    bool marked;                            // in: also of a namespace that is marked as deleted
-    bool partitioned;                       // in: the partitioned topics instead, by their base names, loaded or not
-    const struct ox_topic_pattern *pattern; // in: only names that it matches; borrowed; NULL: all
-    char **names;                           // result: free with ox_topics_list_fini
-    size_t count;                           // result
-    struct ox_shard *shard;                 // private
-    char *ns;                               // private
-    struct ox_namespace_get get;            // private
-    struct ox_meta_children children;       // private
-    size_t cap;                             // private
-    enum ox_domain domain;                  // private: being listed
-    struct ox_seq seq;                      // private
+    enum ox_topics_mode mode;         // in
+    bool with_system;                 // in: topics that only brokers use too
+    bool marked;                      // in: also of a namespace that is marked as deleted
+    bool partitioned;                 // in: the partitioned topics instead, by their base names, loaded or not
+    struct ox_topic_pattern *pattern; // in: only names that it matches; borrowed; NULL: all
+    char **names;                     // result: free with ox_topics_list_fini
+    size_t count;                     // result
+    bool filtered;                    // result: false: these are all, the pattern takes too much work
+    struct ox_shard *shard;           // private
+    char *ns;                         // private
+    struct ox_namespace_get get;      // private
+    struct ox_meta_children children; // private
+    size_t cap;                       // private
+    enum ox_domain domain;            // private: being listed
+    struct ox_seq seq;                // private
 };
 void ox_topics_list(struct ox_shard *sh, struct ox_topics_list *op, const char *ns);
 void ox_topics_list_fini(struct ox_topics_list *op);

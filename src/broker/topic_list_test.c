@@ -44,6 +44,32 @@ static void test_pattern_that_explodes_is_given_up(void **state)
     expect_match("a/b/(x+x+)+y", "persistent://a/b/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", false);
 }
 
+// Otherwise a pattern of one client would keep all others waiting, or hide topics from it.
+static void test_list_whose_pattern_explodes_is_left_to_the_client(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct ox_topics_list list = {.pattern = pattern("public/default/(x+x+)+y|public/default/t")};
+    rig_init(&r);
+    assert_int_equal(rig_topic_err(&r, "t", true), OX_OK);
+    assert_int_equal(rig_topic_err(&r, "u", true), OX_OK);
+    rig_op(&r, &list.op);
+    ox_topics_list(&r.shard, &list, "public/default");
+    assert_int_equal(rig_wait(&r, &list.op), OX_OK);
+    assert_true(list.filtered);
+    assert_int_equal(list.count, 1);
+    ox_topics_list_fini(&list);
+    assert_int_equal(rig_topic_err(&r, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", true), OX_OK);
+    rig_op(&r, &list.op);
+    ox_topics_list(&r.shard, &list, "public/default");
+    assert_int_equal(rig_wait(&r, &list.op), OX_OK);
+    assert_false(list.filtered);
+    assert_int_equal(list.count, 3);
+    ox_topics_list_fini(&list);
+    ox_topic_pattern_free(list.pattern);
+    rig_fini(&r);
+}
+
 static void test_hash_of_no_names_is_zeros(void **state)
 {
     (void)state;
@@ -203,6 +229,38 @@ static void test_namespace_is_made_and_deleted_with_all_that_is_in_it(void **sta
     assert_int_equal(ns_delete(&r, "public/a", true), OX_E_NAMESPACE_NOT_FOUND);
     assert_int_equal(ns_create(&r, "public/a", NULL), OX_OK); // right away
     assert_int_equal(rig_topic_err(&r, "public/a/t", true), OX_OK);
+    rig_fini(&r);
+}
+
+static void slow_partitions(struct ox_meta_memory_faults *f, bool write, const char *path, struct ox_meta_fault *fault)
+{
+    (void)f, (void)write;
+    if (strcmp(path, "/admin/partitioned-topics/public/a/persistent/t") == 0)
+        fault->after_ns = OX_SEC / 2;
+}
+
+// A topic that is being made while an empty namespace is deleted: whoever uses it is not sent away without force.
+static void test_namespace_that_gets_a_topic_while_it_is_deleted_stays(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct rig_producer p;
+    struct ox_topic_name name;
+    struct ox_topic_get get = {.create = true};
+    rig_init(&r);
+    assert_int_equal(ns_create(&r, "public/a", "{\"message_ttl_in_seconds\":7}"), OX_OK);
+    r.meta_faults.choose = slow_partitions;
+    assert_int_equal(ox_topic_name_parse(&name, "public/a/t"), OX_OK);
+    rig_op(&r, &get.op);
+    ox_topic_get(&r.shard, &get, &name);
+    ox_topic_name_fini(&name);
+    ox_sim_run_for(r.sim, OX_SEC / 10); // it has seen the namespace
+    assert_int_equal(ns_delete(&r, "public/a", false), OX_E_CONFLICT);
+    assert_int_equal(rig_wait(&r, &get.op), OX_OK);
+    assert_int_equal(rig_produce(&r, &p, get.topic, NULL, false), OX_OK);
+    assert_int_equal(get.topic->policies.ttl_s, 7);
+    ox_topic_put(get.topic);
+    assert_int_equal(rig_topic_err(&r, "public/a/u", true), OX_OK);
     rig_fini(&r);
 }
 
@@ -385,10 +443,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pattern_matches_whole_names_without_domains),
         cmocka_unit_test(test_pattern_that_explodes_is_given_up),
+        cmocka_unit_test(test_list_whose_pattern_explodes_is_left_to_the_client),
         cmocka_unit_test(test_hash_of_no_names_is_zeros),
         cmocka_unit_test(test_watchers_share_one_list_and_see_every_change_once),
         cmocka_unit_test(test_watch_of_a_namespace_that_does_not_exist_is_empty),
         cmocka_unit_test(test_namespace_is_made_and_deleted_with_all_that_is_in_it),
+        cmocka_unit_test(test_namespace_that_gets_a_topic_while_it_is_deleted_stays),
         cmocka_unit_test(test_namespace_half_deleted_is_not_used_and_repeating_completes),
         cmocka_unit_test(test_tenant_goes_with_its_namespaces_by_force_only),
         cmocka_unit_test(test_namespace_that_is_full_takes_no_more_topics),

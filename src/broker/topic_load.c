@@ -184,7 +184,8 @@ static ox_step load_start(struct ox_seq *s)
     const struct ox_broker_config *c = &impl->topic->shard->config;
     bool persistent = impl->topic->name.domain == OX_DOMAIN_PERSISTENT;
     if (!(persistent ? c->persistent_topics : c->non_persistent_topics) && !ox_topic_name_is_system(&impl->topic->name))
-        return load_fail(impl, OX_E_NOT_ALLOWED, "topics of this domain are switched off (enablePersistentTopics, enableNonPersistentTopics)");
+        return load_fail(impl, OX_E_NOT_ALLOWED,
+                         "topics of this domain are switched off (enablePersistentTopics, enableNonPersistentTopics)");
     ox_seq_bind(s, &impl->ns.op, "namespace.get");
     ox_namespace_get(impl->topic->shard, &impl->ns, impl->topic->name.ns);
     return OX_WAIT(s, load_namespace_got);
@@ -210,8 +211,11 @@ static void load_done(struct ox_seq *s, enum ox_err err)
     struct ox_topic *t = impl->topic;
     struct ox_shard *sh = t->shard;
     if (err) {
-        sh->topic_load_failures.value++;
-        enum ox_log_level level = ox_err_class(err) == OX_CLASS_CLIENT ? OX_LOG_INFO : OX_LOG_WARN;
+        bool unused = err == OX_E_TOPIC_NOT_FOUND && ox_topic_name_is_system(&t->name); // the broker looks whether there is one
+        sh->topic_load_failures.value += !unused;
+        enum ox_log_level level = unused                                 ? OX_LOG_DEBUG
+                                  : ox_err_class(err) == OX_CLASS_CLIENT ? OX_LOG_INFO
+                                                                         : OX_LOG_WARN;
         if (ox_log_on(sh->log, level))
             ox_log_line(sh->log, level, "topic.load.failed", "topic=%s step=%s error=%s", t->name.full, s->step,
                         ox_err_name(err));

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 
-#define STEPS_MAX 20000u // of one name: about a millisecond
+#define STEPS_MAX 5000u // of one name: a fraction of a millisecond
 #define DEPTH_MAX 1000u
 #define HEAP_KIB_MAX 256u
 
@@ -16,6 +16,7 @@ struct ox_topic_pattern {
     pcre2_code *code;
     pcre2_match_data *data;
     pcre2_match_context *limits;
+    bool gave_up;
 };
 
 static const char *without_domain(const char *name)
@@ -63,8 +64,15 @@ void ox_topic_pattern_free(struct ox_topic_pattern *p)
     ox_free(p);
 }
 
-bool ox_topic_pattern_matches(const struct ox_topic_pattern *p, const char *full_name)
+bool ox_topic_pattern_matches(struct ox_topic_pattern *p, const char *full_name)
 {
     const char *name = without_domain(full_name);
-    return pcre2_match(p->code, (PCRE2_SPTR)name, strlen(name), 0, 0, p->data, p->limits) >= 0;
+    int found = pcre2_match(p->code, (PCRE2_SPTR)name, strlen(name), 0, 0, p->data, p->limits);
+    p->gave_up |= found == PCRE2_ERROR_MATCHLIMIT || found == PCRE2_ERROR_DEPTHLIMIT || found == PCRE2_ERROR_HEAPLIMIT;
+    return found >= 0;
+}
+
+bool ox_topic_pattern_gave_up(const struct ox_topic_pattern *p)
+{
+    return p->gave_up;
 }

@@ -17,6 +17,8 @@ enum ox_err ox_topic_pattern_new(const char *text, struct ox_topic_pattern **ret
 // Frees a pattern; NULL is allowed.
 void ox_topic_pattern_free(struct ox_topic_pattern *p);
 // True if the pattern matches the whole full name. What would take too many steps does not match.
-bool ox_topic_pattern_matches(const struct ox_topic_pattern *p, const char *full_name);
+bool ox_topic_pattern_matches(struct ox_topic_pattern *p, const char *full_name);
+// True if a name has taken too many steps so far: whether it matches is not known.
+bool ox_topic_pattern_gave_up(const struct ox_topic_pattern *p);
 
 #endif
