@@ -67,6 +67,21 @@ static void test_paths_methods_and_names_are_told_apart(void **state)
     rig_end(&rig);
 }
 
+static void test_deletion_by_force_is_a_setting(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_start(&rig);
+    rig_expect(
+        &rig, "DELETE /admin/v2/namespaces/a/b?force=true HTTP/1.1\r\nHost: a\r\n\r\n",
+        "{\"reason\":\"Broker doesn't allow forced deletion of namespaces: forceDeleteNamespaceAllowed is false\"}");
+    assert_non_null(strstr(ox_str_get(&rig.got), " 405 "));
+    rig_expect(&rig, "DELETE /admin/v2/tenants/a?force=true HTTP/1.1\r\nHost: a\r\n\r\n",
+               "{\"reason\":\"Broker doesn't allow forced deletion of tenants: forceDeleteTenantAllowed is false\"}");
+    assert_non_null(strstr(ox_str_get(&rig.got), " 405 "));
+    rig_end(&rig);
+}
+
 static void rig_drained(struct ox_op *op)
 {
     ox_posix_stop(op->loop);
@@ -106,6 +121,7 @@ int main(void)
         cmocka_unit_test(test_an_answer_that_is_no_utf8_is_an_error),
         cmocka_unit_test(test_several_requests_at_once_are_answered_in_order),
         cmocka_unit_test(test_paths_methods_and_names_are_told_apart),
+        cmocka_unit_test(test_deletion_by_force_is_a_setting),
         cmocka_unit_test(test_drain_refuses_new_requests),
         cmocka_unit_test(test_without_storage_bookie_clusters_are_off),
     };

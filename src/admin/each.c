@@ -89,7 +89,10 @@ ox_step each_ran(struct admin_each *e, enum ox_err err)
         return OX_FINISH(&e->seq, err);
     e->done += !err;
     e->at++;
-    return e->at < e->count && !e->request->answered ? OX_GOTO(&e->seq, each_topic) : OX_FINISH(&e->seq, OX_OK);
+    if (e->at >= e->count || e->request->answered)
+        return OX_FINISH(&e->seq, OX_OK);
+    return e->at % ADMIN_TOPICS_A_TURN ? OX_GOTO(&e->seq, each_topic)
+                                       : admin_rest(&e->pause, &e->seq, each_topic, "each_topic");
 }
 
 ox_step each_refuse(struct admin_each *e, unsigned status, const char *reason)

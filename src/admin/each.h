@@ -52,6 +52,7 @@ struct admin_each {
     enum ox_err soft;                     // private: what a partition said that does not count if another went well
     enum ox_err failed;                   // private
     struct ox_seq seq;                    // private
+    struct admin_pause pause;             // private
     struct ox_partitions_get partitions;  // private
     struct ox_topic_get get;              // private
     struct ox_topic_name name;            // private: of a partition

@@ -26,7 +26,8 @@ struct ns_work {
     const struct ns_verb *verb;
     uint32_t low, high; // of the bundle
     char *subscription; // may be NULL
-    size_t at;
+    size_t at, worked_on;
+    struct admin_pause pause;
     struct ox_topic *topic; // held
     struct ox_topics_list list;
     struct ox_topic_get get;
@@ -37,6 +38,7 @@ struct ns_work {
 };
 
 static ox_step work_next(struct ox_seq *s);
+static ox_step work_go(struct ox_seq *s);
 
 static struct ns_work *work_of(struct ox_seq *s)
 {
@@ -92,26 +94,23 @@ static bool work_try(struct ns_work *w, const char *full, ox_step *ret_step)
     return wanted;
 }
 
-// Many names that are not wanted: the loop has a turn in between.
-static ox_step work_pause(struct ns_work *w)
-{
-    ox_seq_bind(&w->seq, &w->op, "turn");
-    ox_op_begin(&w->op);
-    ox_op_finish(&w->op, OX_OK);
-    return OX_WAIT(&w->seq, work_next);
-}
-
-static ox_step work_next(struct ox_seq *s)
+static ox_step work_go(struct ox_seq *s)
 {
     struct ns_work *w = work_of(s);
     ox_step step = OX_STEP_NEXT;
     for (size_t looked = 0; w->at < w->list.count; looked++) {
         if (looked == WORK_NAMES_A_TURN)
-            return work_pause(w);
+            return admin_rest(&w->pause, s, work_go, "work_go");
         if (work_try(w, w->list.names[w->at++], &step))
             return step;
     }
     return OX_FINISH(s, OX_OK);
+}
+
+static ox_step work_next(struct ox_seq *s)
+{
+    struct ns_work *w = work_of(s);
+    return ++w->worked_on % ADMIN_TOPICS_A_TURN ? OX_GOTO(s, work_go) : admin_rest(&w->pause, s, work_go, "work_go");
 }
 
 static ox_step work_listed(struct ox_seq *s)

@@ -1,4 +1,5 @@
 // namespaces.c - /admin/v2/namespaces: lists, making, deleting, bundles, topics, properties, permissions, clusters.
+#include <stdlib.h>
 #include <string.h>
 
 #include "admin/node.h"
@@ -133,12 +134,37 @@ static bool ns_clusters_known(struct admin_request *r, const json_t *clusters)
     return true;
 }
 
+// A topic whose hash lies in no bundle could not be looked up. Where no bounds are given, there are the usual ones.
+static bool ns_bundles_cover(const json_t *bounds)
+{
+    uint32_t before = 0, bound = 0;
+    size_t i;
+    json_t *value;
+    json_array_foreach(bounds, i, value)
+    {
+        char *end = NULL;
+        const char *text = json_string_value(value);
+        unsigned long long at = text ? strtoull(text, &end, 16) : 0;
+        if (!text || strncmp(text, "0x", 2) != 0 || *end || strlen(text) != 10)
+            return false;
+        bound = (uint32_t)at;
+        if (i ? bound <= before : bound != 0)
+            return false;
+        before = bound;
+    }
+    return json_array_size(bounds) == 0 || bound == UINT32_MAX;
+}
+
 static bool ns_create_body(struct admin_request *r, json_t **ret)
 {
     if (!admin_body(r, ret))
         return false;
     if (*ret && !json_is_object(*ret) && !json_is_null(*ret)) {
         admin_fail(r, MHD_HTTP_BAD_REQUEST, "the body must be an object: the namespace's policies");
+        return false;
+    }
+    if (!ns_bundles_cover(json_object_get(json_object_get(*ret, "bundles"), "boundaries"))) {
+        admin_fail(r, MHD_HTTP_BAD_REQUEST, "Input bundles do not cover the whole hash range, in rising order");
         return false;
     }
     return ns_clusters_known(r, json_object_get(*ret, "replication_clusters"));
@@ -171,6 +197,11 @@ static void ns_deleted(struct ox_op *op)
 
 static void ns_delete(struct admin_request *r)
 {
+    if (admin_query_true(r, "force") && !r->admin->shard->config.force_delete_namespace) {
+        admin_fail(r, MHD_HTTP_METHOD_NOT_ALLOWED,
+                   "Broker doesn't allow forced deletion of namespaces: forceDeleteNamespaceAllowed is false");
+        return;
+    }
     struct ns_call *c = ns_call_new(r);
     ox_op_init(&c->delete.op, r->admin->shard->loop, ns_deleted, "namespace.delete");
     c->delete.force = admin_query_true(r, "force");
@@ -287,6 +318,7 @@ static bool property_drop(struct admin_node *n)
 {
     json_t *properties = ns_object(n->value, "properties");
     const char *text = json_string_value(json_object_get(properties, n->request->segments[NAME_AT]));
+    json_decref(n->request->json); // of a try that lost a race
     n->request->json = json_string(text ? text : "");
     json_object_del(properties, n->request->segments[NAME_AT]);
     return true;

@@ -52,6 +52,19 @@ bool admin_number(struct admin_request *r, size_t segment, int64_t *ret)
     return false;
 }
 
+static void rest_over(struct ox_timer *t)
+{
+    ox_seq_resume(CONTAINER_OF(t, struct admin_pause, timer)->seq, OX_OK);
+}
+
+ox_step admin_rest(struct admin_pause *pause, struct ox_seq *s, ox_step_fn next, const char *step)
+{
+    pause->seq = s;
+    ox_timer_init(&pause->timer, s->loop, rest_over);
+    ox_timer_start(&pause->timer, OX_MS);
+    return ox_seq_goto(s, next, step, OX_STEP_WAIT);
+}
+
 // Pulsar decodes such a segment once more, as of a form. What cannot be decoded again was encoded once.
 char *admin_twice(const struct admin_request *r, size_t segment)
 {

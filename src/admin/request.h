@@ -10,6 +10,7 @@
 #include "base/kv.h"
 #include "base/mem.h"
 #include "broker/topic_name.h"
+#include "io/seq.h"
 
 #define ADMIN_SEGMENTS_MAX 12
 #define ADMIN_BODY_BYTES_MAX (1024u * 1024)
@@ -98,6 +99,14 @@ bool admin_number(struct admin_request *r, size_t segment, int64_t *ret) OX_CHEC
 char *admin_twice(const struct admin_request *r, size_t segment);
 // Answers 204, or the error with its status, naming `what`.
 void admin_done(struct admin_request *r, enum ox_err err, const char *what, const char *why);
+// Long work over many topics lets the loop do other things: `next` runs a millisecond later. `pause` lies beside the sequence, zeroed once.
+struct admin_pause {
+    struct ox_timer timer;
+    struct ox_seq *seq;
+};
+ox_step admin_rest(struct admin_pause *pause, struct ox_seq *s, ox_step_fn next, const char *step);
+// After so many topics.
+#define ADMIN_TOPICS_A_TURN 64u
 // The HTTP status that stands for an error.
 unsigned admin_status(enum ox_err err);
 // A JSON array of names.

@@ -76,10 +76,37 @@ static json_t *stats_publisher(const struct ox_producer *p)
     return o;
 }
 
+static void add_range(void *ctx, uint32_t from, uint32_t to)
+{
+    json_t *last = json_array_get(ctx, json_array_size(ctx) - 1);
+    if (last && json_integer_value(json_array_get(last, 1)) + 1 == (json_int_t)from)
+        json_array_set_new(last, 1, json_integer((json_int_t)to));
+    else
+        json_array_append_new(ctx, json_pack("[I, I]", (json_int_t)from, (json_int_t)to));
+}
+
+static void put_ranges(json_t *o, const struct ox_consumer *c)
+{
+    bool out_of_order;
+    const struct ox_selector *selector = ox_subscription_selector(c->subscription, &out_of_order);
+    json_t *ranges = selector ? json_array() : NULL;
+    if (!selector)
+        return;
+    ox_selector_ranges(selector, c, add_range, ranges);
+    put(o, "keyHashRangeArrays", ranges);
+}
+
+static void put_key_sharing(json_t *o, const struct ox_subscription *s)
+{
+    bool out_of_order = false;
+    const struct ox_selector *selector = ox_subscription_selector(s, &out_of_order);
+    put(o, "allowOutOfOrderDelivery", json_boolean(out_of_order));
+    if (selector)
+        put(o, "keySharedMode", json_string(ox_selector_mode(selector) == OX_KEY_STICKY ? "STICKY" : "AUTO_SPLIT"));
+}
+
 static json_t *stats_consumer(const struct ox_consumer *c)
 {
-    static const char *const zeros[] = {"drainingHashesCount", "drainingHashesClearedTotal",
-                                        "drainingHashesUnackedMessages", NULL};
     json_t *o = json_object();
     put(o, "consumerName", json_string(c->name));
     put_peer(o, c->peer);
@@ -95,10 +122,9 @@ static json_t *stats_consumer(const struct ox_consumer *c)
     put_time(o, "lastAckedTime", c->last_acked_ms);
     put_time(o, "lastConsumedTime", c->last_consumed_ms);
     put(o, "metadata", admin_kv_json(&c->metadata));
-    put(o, "msgRateRedeliver", json_real(0));
-    put(o, "messageAckRate", json_real(0));
-    put(o, "chunkedMessageRate", json_real(0));
-    put_zeros(o, zeros);
+    put(o, "msgRateRedeliver", json_real(c->again.messages_per_s));
+    put(o, "messageAckRate", json_real(c->acks.messages_per_s));
+    put_ranges(o, c);
     put_rate(o, &c->out, &names_out);
     return o;
 }
@@ -120,36 +146,23 @@ static const struct ox_consumer *active_consumer(const struct ox_subscription *s
 
 static void put_subscription_state(json_t *o, const struct ox_subscription *s)
 {
-    static const char *const zeros[] = {"earliestMsgPublishTimeInBacklog",
-                                        "lastExpireTimestamp",
-                                        "lastMarkDeleteAdvancedTimestamp",
-                                        "drainingHashesCount",
-                                        "drainingHashesClearedTotal",
-                                        "drainingHashesUnackedMessages",
-                                        "msgInReplay",
-                                        "delayedMessageIndexSizeInBytes",
-                                        "nonContiguousDeletedMessagesRangesSerializedSize",
-                                        "filterProcessedMsgCount",
-                                        "filterAcceptedMsgCount",
-                                        "filterRejectedMsgCount",
-                                        "filterRescheduledMsgCount",
-                                        NULL};
+    static const char *const zeros[] = {"earliestMsgPublishTimeInBacklog", "filterProcessedMsgCount",
+                                        "filterAcceptedMsgCount",          "filterRejectedMsgCount",
+                                        "filterRescheduledMsgCount",       NULL};
     const struct ox_consumer *active = active_consumer(s);
     bool single = s->type == OX_SUB_EXCLUSIVE || s->type == OX_SUB_FAILOVER;
     put(o, "type", json_string(s->dispatcher ? ox_sub_type_name(s->type) : "None"));
     put(o, "isDurable", json_boolean(s->durable));
     put(o, "durable", json_boolean(s->durable));
-    put(o, "isReplicated", json_false());
-    put(o, "replicated", json_false());
-    put(o, "allowOutOfOrderDelivery", json_false());
+    put(o, "isReplicated", json_boolean(ox_subscription_is_replicated(s)));
+    put(o, "replicated", json_boolean(ox_subscription_is_replicated(s)));
+    put_key_sharing(o, s);
     if (single && active)
         put(o, "activeConsumerName", json_string(active->name));
     put(o, "blockedSubscriptionOnUnackedMsgs", json_boolean(s->held_back));
-    put(o, "msgRateExpired", json_real(0));
-    put(o, "msgRateRedeliver", json_real(0));
-    put(o, "messageAckRate", json_real(0));
-    put(o, "chunkedMessageRate", json_real(0));
+    put(o, "msgRateExpired", json_real(s->expired_per_s));
     put_count(o, "totalMsgExpired", s->expired);
+    put_count(o, "lastExpireTimestamp", s->last_expired_ms);
     put_count(o, "msgDelayed", s->delayed);
     put_count(o, "nonContiguousDeletedMessagesRanges", s->cursor ? s->cursor->hole_count : 0);
     put(o, "subscriptionProperties", s->cursor ? admin_kv_json(&s->cursor->properties) : json_object());
@@ -182,6 +195,9 @@ static json_t *stats_subscription(struct ox_subscription *s, const struct stats_
     put_count(o, "msgBacklogNoDelayed", figures.backlog_entries - OX_MIN(figures.backlog_entries, s->delayed));
     put_count(o, "backlogSize", figures.backlog_bytes);
     put_count(o, "unackedMessages", figures.unacked);
+    put_count(o, "msgInReplay", figures.waiting);
+    put(o, "msgRateRedeliver", json_real(figures.again_per_s));
+    put(o, "messageAckRate", json_real(figures.acks_per_s));
     put(o, "markDeletePosition", stats_position(figures.mark_delete));
     put(o, "readPosition", stats_position(figures.read));
     put_count(o, "lastConsumedTimestamp", s->last_consumed_ms);
@@ -240,7 +256,6 @@ static void put_topic_rest(json_t *o, struct ox_topic *t)
                                         "ongoingTxnCount",
                                         "abortedTxnCount",
                                         "committedTxnCount",
-                                        "waitingPublishers",
                                         "delayedMessageIndexSizeInBytes",
                                         "nonContiguousDeletedMessagesRanges",
                                         "nonContiguousDeletedMessagesRangesSerializedSize",
@@ -250,6 +265,7 @@ static void put_topic_rest(json_t *o, struct ox_topic *t)
     put(o, "oldestBacklogMessageAgeSeconds", json_integer(-1));
     put(o, "msgChunkPublished", json_false());
     put(o, "replication", json_object());
+    put_count(o, "waitingPublishers", t->queued.count);
     put(o, "deduplicationStatus", json_string(t->policies.dedup ? "Enabled" : "Disabled"));
     put(o, "ownerBroker", json_string(admin_broker_id(t->shard)));
     put(o, "compaction", stats_compaction(t));
@@ -386,6 +402,17 @@ static json_t *internal_holes(const struct ox_cursor *c)
     return value;
 }
 
+static json_t *internal_longs(const struct ox_kv *kv)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < kv->count; i++) {
+        int64_t value = 0;
+        if (ox_parse_i64(kv->pairs[i].value, INT64_MIN, INT64_MAX, &value) == OX_OK)
+            put(object, kv->pairs[i].key, json_integer((json_int_t)value));
+    }
+    return object;
+}
+
 static json_t *internal_cursor(const struct ox_cursor *c)
 {
     static const char *const states[] = {
@@ -397,7 +424,7 @@ static json_t *internal_cursor(const struct ox_cursor *c)
     put(o, "individuallyDeletedMessages", internal_holes(c));
     put(o, "state", json_string(states[c->state]));
     put_count(o, "totalNonContiguousDeletedMessagesRange", c->hole_count);
-    put(o, "properties", admin_kv_json(&c->position_properties));
+    put(o, "properties", internal_longs(&c->position_properties));
     return o;
 }
 

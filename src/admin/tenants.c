@@ -207,6 +207,11 @@ static void tenant_delete(struct admin_request *r)
         admin_fail(r, MHD_HTTP_NOT_FOUND, "Tenant doesn't exist: %s", r->segments[TENANT_AT]);
         return;
     }
+    if (admin_query_true(r, "force") && !r->admin->shard->config.force_delete_tenant) {
+        admin_fail(r, MHD_HTTP_METHOD_NOT_ALLOWED,
+                   "Broker doesn't allow forced deletion of tenants: forceDeleteTenantAllowed is false");
+        return;
+    }
     struct tenant_call *c = tenant_call_new(r);
     ox_op_init(&c->delete.op, r->admin->shard->loop, tenant_deleted, "tenant.delete");
     c->delete.force = admin_query_true(r, "force");

@@ -93,8 +93,12 @@ static void drain_open(struct drain *d, size_t i)
     char *topic = ox_asprintf("%s-%zu", o->topic, i % (size_t)o->topics);
     OX_CLEANUP(ox_free_ptr)
     char *subscription = ox_asprintf("%s-%zu", o->subscription, i / (size_t)o->topics);
-    struct ox_client_consumer_config config = {
-        .topic = topic, .subscription = subscription, .earliest = true, .receiver_queue = 5000, .events = &drain_events, .owner = c};
+    struct ox_client_consumer_config config = {.topic = topic,
+                                               .subscription = subscription,
+                                               .earliest = true,
+                                               .receiver_queue = 5000,
+                                               .events = &drain_events,
+                                               .owner = c};
     c->drain = d;
     c->left = o->messages;
     c->ack.run = drain_ack;

@@ -15,35 +15,35 @@ struct option {
     const char *help;
 };
 
-#define OPTION_ROWS(o)                                                                                                       \
-    {                                                                                                                        \
-        {"--service-url", OPTION_TEXT, &(o)->service_url, "pulsar://127.0.0.1:6650", "publish: the broker"},                 \
-            {"--topic", OPTION_TEXT, &(o)->topic, "persistent://public/default/bench",                                       \
-             "publish: topics are TOPIC-0, TOPIC-1, ..."},                                                                   \
-            {"--topics", OPTION_COUNT, &(o)->topics, "1", "publish: how many topics"},                                       \
-            {"--producers", OPTION_COUNT, &(o)->producers, "1", "publish: producers of each topic"},                         \
-            {"--consumers", OPTION_COUNT, &(o)->consumers, "0",                                                              \
-             "publish: subscriptions of each topic, with one consumer each"},                                                \
+#define OPTION_ROWS(o)                                                                                                        \
+    {                                                                                                                         \
+        {"--service-url", OPTION_TEXT, &(o)->service_url, "pulsar://127.0.0.1:6650", "publish: the broker"},                  \
+            {"--topic", OPTION_TEXT, &(o)->topic, "persistent://public/default/bench",                                        \
+             "publish: topics are TOPIC-0, TOPIC-1, ..."},                                                                    \
+            {"--topics", OPTION_COUNT, &(o)->topics, "1", "publish: how many topics"},                                        \
+            {"--producers", OPTION_COUNT, &(o)->producers, "1", "publish: producers of each topic"},                          \
+            {"--consumers", OPTION_COUNT, &(o)->consumers, "0",                                                               \
+             "publish: subscriptions of each topic, with one consumer each"},                                                 \
             {"--subscription", OPTION_TEXT, &(o)->subscription, "drain", "drain: subscriptions are SUBSCRIPTION-0, -1, ..."}, \
-            {"--messages", OPTION_COUNT, &(o)->messages, "0", "drain: messages that each subscription finds"},               \
-            {"--connections", OPTION_COUNT, &(o)->connections, "1", "publish: connections to share"},                        \
-            {"--rate", OPTION_COUNT, &(o)->rate, "1000", "messages (disk: writes) a second in all; 0: as many as possible"}, \
-            {"--size", OPTION_BYTES, &(o)->size, "1k", "bytes of a message (disk: of a write)"},                             \
-            {"--window", OPTION_COUNT, &(o)->window, "1000", "publish with --rate 0: messages of a producer in flight"},     \
-            {"--batch", OPTION_COUNT, &(o)->batch, "1", "publish: messages of a batch at most"},                             \
-            {"--batch-bytes", OPTION_BYTES, &(o)->batch_bytes, "128k", "publish: bytes of a batch at most"},                 \
-            {"--batch-delay", OPTION_TIME, &(o)->batch_delay_ns, "1ms", "publish: a batch is sent after this"},              \
-            {"--compression", OPTION_TEXT, &(o)->compression, "none", "publish: none, lz4, zlib, zstd, snappy"},             \
-            {"--duration", OPTION_TIME, &(o)->duration_ns, "10s", "how long to measure"},                                    \
-            {"--warmup", OPTION_TIME, &(o)->warmup_ns, "2s", "how long to run before"},                                      \
-            {"--pause-window", OPTION_TIME, &(o)->pause_window_ns, "1s",                                                     \
-             "publish: the longest pause is taken of each such span"},                                                       \
-            {"--dir", OPTION_TEXT, &(o)->dir, ".", "disk: where the file is made"},                                          \
-            {"--file-bytes", OPTION_BYTES, &(o)->file_bytes, "64m",                                                          \
-             "disk: size of the file, which is written over in turns"},                                                      \
-            {"--host", OPTION_TEXT, &(o)->host, "127.0.0.1", "null: where to listen"},                                       \
-            {"--port", OPTION_COUNT, &(o)->port, "6650", "null: port to listen on"},                                         \
-            {"-o", OPTION_FORMAT, &(o)->json, "table", "table or json"},                                                     \
+            {"--messages", OPTION_COUNT, &(o)->messages, "0", "drain: messages that each subscription finds"},                \
+            {"--connections", OPTION_COUNT, &(o)->connections, "1", "publish: connections to share"},                         \
+            {"--rate", OPTION_COUNT, &(o)->rate, "1000", "messages (disk: writes) a second in all; 0: as many as possible"},  \
+            {"--size", OPTION_BYTES, &(o)->size, "1k", "bytes of a message (disk: of a write)"},                              \
+            {"--window", OPTION_COUNT, &(o)->window, "1000", "publish with --rate 0: messages of a producer in flight"},      \
+            {"--batch", OPTION_COUNT, &(o)->batch, "1", "publish: messages of a batch at most"},                              \
+            {"--batch-bytes", OPTION_BYTES, &(o)->batch_bytes, "128k", "publish: bytes of a batch at most"},                  \
+            {"--batch-delay", OPTION_TIME, &(o)->batch_delay_ns, "1ms", "publish: a batch is sent after this"},               \
+            {"--compression", OPTION_TEXT, &(o)->compression, "none", "publish: none, lz4, zlib, zstd, snappy"},              \
+            {"--duration", OPTION_TIME, &(o)->duration_ns, "10s", "how long to measure"},                                     \
+            {"--warmup", OPTION_TIME, &(o)->warmup_ns, "2s", "how long to run before"},                                       \
+            {"--pause-window", OPTION_TIME, &(o)->pause_window_ns, "1s",                                                      \
+             "publish: the longest pause is taken of each such span"},                                                        \
+            {"--dir", OPTION_TEXT, &(o)->dir, ".", "disk: where the file is made"},                                           \
+            {"--file-bytes", OPTION_BYTES, &(o)->file_bytes, "64m",                                                           \
+             "disk: size of the file, which is written over in turns"},                                                       \
+            {"--host", OPTION_TEXT, &(o)->host, "127.0.0.1", "null: where to listen"},                                        \
+            {"--port", OPTION_COUNT, &(o)->port, "6650", "null: port to listen on"},                                          \
+            {"-o", OPTION_FORMAT, &(o)->json, "table", "table or json"},                                                      \
     }
 
 void bench_usage(void)

@@ -169,6 +169,22 @@ static void test_consumer_tells_batch_indexes(void **state)
     inbox_close(f, c, &in);
 }
 
+static void test_consumer_waits_only_for_what_is_left_of_a_batch(void **state)
+{
+    struct client_fixture *f = *state;
+    struct inbox in;
+    struct ox_client_consumer_config config = inbox_config(&in);
+    f->broker.outstanding = 1 << 0 | 1 << 2;
+    fake_broker_add(&f->broker, client_fixture_batch(4, 0), 4);
+    struct ox_client_consumer *c = inbox_open(f, &config);
+    assert_string_equal(in.text.data, "0,2");
+    assert_int_equal(inbox_ack(f, c, &in.ids[0], false), OX_OK);
+    assert_false(f->broker.acked[0]);
+    assert_int_equal(inbox_ack(f, c, &in.ids[1], false), OX_OK);
+    assert_true(f->broker.acked[0]);
+    inbox_close(f, c, &in);
+}
+
 static void test_consumer_cumulative_within_a_batch(void **state)
 {
     struct client_fixture *f = *state;
@@ -395,6 +411,7 @@ int main(void)
         WITH_CLIENT(test_consumer_permits_are_bounded),
         WITH_CLIENT(test_consumer_opens_batches),
         WITH_CLIENT(test_consumer_tells_batch_indexes),
+        WITH_CLIENT(test_consumer_waits_only_for_what_is_left_of_a_batch),
         WITH_CLIENT(test_consumer_cumulative_within_a_batch),
         WITH_CLIENT(test_consumer_attaches_again),
         WITH_CLIENT(test_consumer_fails_for_good),

@@ -43,6 +43,8 @@ static void session_deliver(struct fake_session *s)
         struct ox_delivery d = {.consumer_id = s->consumer_id, .id = OX_MESSAGE_ID_NONE};
         d.id.ledger = FAKE_LEDGER;
         d.id.entry = (int64_t)s->next;
+        d.ack_set = &b->outstanding;
+        d.ack_set_words = b->outstanding != 0;
         session_write(s, ox_encode_message_head(&s->encoder, &d, b->entries[s->next].len));
         session_write(s, ox_buf_ref(b->entries[s->next]));
         s->permits -= b->messages[s->next];

@@ -34,6 +34,7 @@ struct fake_broker {
     int create_errors;
     Oxpb__ServerError send_error; // for the next send
     bool has_send_error;
+    uint64_t outstanding; // of each batch that it delivers; 0: all
     uint32_t partitions;
     size_t message_bytes_max; // 0: not told
 };

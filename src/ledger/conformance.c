@@ -390,6 +390,31 @@ static void test_identity_is_kept(struct ox_conformance *c)
     assert_string_equal(c->place->identity, before);
 }
 
+// Whoever wants to close the place sees that a call is under way, or the handle that it has ended with.
+static void test_calls_count_until_their_handle_does(struct ox_conformance *c)
+{
+    struct ox_ledger_create create = {0};
+    struct ox_ledger_open open = {0};
+    struct ox_kv custom = conformance_custom("t");
+    assert_int_equal(c->place->busy, 0);
+    conformance_init(c, &create.op);
+    ox_ledger_create(c->place, &create, 1, &custom);
+    assert_int_equal(c->place->busy, 1);
+    assert_int_equal(c->wait(c, &create.op), OX_OK);
+    assert_int_equal(c->place->busy, 0);
+    assert_int_equal(c->place->handles.count, 1);
+    ox_ledger_release(create.ledger);
+    c->reopen(c); // so that it has to be looked for
+    conformance_init(c, &open.op);
+    ox_ledger_open(c->place, &open, 1, OX_OPEN_RECOVER, &custom);
+    assert_int_equal(c->place->busy, 1);
+    assert_int_equal(c->wait(c, &open.op), OX_OK);
+    assert_int_equal(c->place->busy, 0);
+    assert_int_equal(c->place->handles.count, 1);
+    ox_ledger_release(open.ledger);
+    ox_kv_fini(&custom);
+}
+
 static void test_empty_ledgers_and_zero_bytes(struct ox_conformance *c)
 {
     struct ox_ledger *l;
@@ -463,6 +488,7 @@ const struct ox_conformance_test ox_conformance_tests[] = {
     {"many_ledgers_are_listed_in_pages", test_many_ledgers_are_listed_in_pages},
     {"ids_only_rise", test_ids_only_rise},
     {"identity_is_kept", test_identity_is_kept},
+    {"calls_count_until_their_handle_does", test_calls_count_until_their_handle_does},
     {"empty_ledgers_and_zero_bytes", test_empty_ledgers_and_zero_bytes},
     {"everything_is_there_after_a_reopen", test_everything_is_there_after_a_reopen},
     {NULL, NULL},

@@ -136,6 +136,7 @@ struct ox_place {
     char *uri;                        // read-only: metadata service URI ("embedded:data/store")
     char identity[OX_IDENTITY_BYTES]; // read-only
     struct ox_list handles;           // private: struct ox_ledger, open handles, in order of opening
+    uint32_t busy; // read-only: calls under way, counted by the body; one that ends with a handle counts until the handle is in the list
 };
 
 // A handle on a ledger, for one writer or reader; bodies embed it first.

@@ -56,7 +56,7 @@ void ox_router_detach(struct ox_router *r, struct ox_op *op, uint32_t index, enu
 {
     struct ox_router_slot *slot = router_slot(r, index);
     struct ox_place *place = slot->place;
-    if (place && index != r->active && ox_list_empty(&place->handles)) {
+    if (place && index != r->active && ox_list_empty(&place->handles) && place->busy == 0) {
         slot->place = NULL;
         slot->err = err;
         ox_place_close(place, op);

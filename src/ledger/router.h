@@ -45,7 +45,8 @@ uint32_t ox_router_add(struct ox_router *r, struct ox_place *take_place);
 uint32_t ox_router_reserve(struct ox_router *r, const char *name, enum ox_err err);
 // The place of a reserved index is open now (taken over); its name must be the slot's (asserted).
 void ox_router_attach(struct ox_router *r, uint32_t index, struct ox_place *take_place);
-// Closes a place whose handles have all been released (else BUSY, nothing changes; see ox_router_holders); from then on its uses answer err. The active one: CONFLICT.
+// Closes a place whose handles have all been released and where no call is under way, which may end with a handle (else BUSY, nothing changes; see
+// ox_router_holders); from then on its uses answer err. The active one: CONFLICT.
 void ox_router_detach(struct ox_router *r, struct ox_op *op, uint32_t index, enum ox_err err);
 // A slot that is not open is unregistered: its name is not found any more, its uses answer NO_PLACE.
 void ox_router_forget(struct ox_router *r, uint32_t index);

@@ -280,6 +280,12 @@ static void test_router_closes_a_place_without_holders_only(void **state)
     assert_int_equal(ox_router_holders(&rig.router, two, holder_count, &sum), 1);
     assert_int_equal(sum, 9);
     ox_ledger_detach(&second.ledger);
+    second.place.busy = 1; // a ledger is being made
+    ox_op_init(&op, rig.loop, ox_sim_done, "detach");
+    ox_router_detach(&rig.router, &op, two, OX_E_PLACE_CLOSED);
+    assert_int_equal(ox_sim_wait(rig.sim, &op), OX_E_BUSY);
+    assert_ptr_equal(ox_router_place(&rig.router, two), &second.place);
+    second.place.busy = 0;
     ox_op_init(&op, rig.loop, ox_sim_done, "detach");
     ox_router_detach(&rig.router, &op, 0, OX_E_PLACE_CLOSED); // the active one
     assert_int_equal(ox_sim_wait(rig.sim, &op), OX_E_CONFLICT);

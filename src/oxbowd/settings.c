@@ -122,10 +122,14 @@ static void settings_rates(const struct ox_config *c, struct ox_policies *ret)
     bool relative = c->dispatchThrottlingRateRelativeToPublishRate;
     ret->dedup = c->brokerDeduplicationEnabled;
     ret->dedup_snapshot_s = (uint32_t)c->brokerDeduplicationSnapshotIntervalSeconds;
-    ret->publish = (struct ox_rate_limit){.messages = c->maxPublishRatePerTopicInMessages, .bytes = c->maxPublishRatePerTopicInBytes, .period_s = 1};
-    ret->dispatch = (struct ox_rate_limit){c->dispatchThrottlingRatePerTopicInMsg, c->dispatchThrottlingRatePerTopicInByte, 1, relative};
-    ret->subscription_dispatch = (struct ox_rate_limit){c->dispatchThrottlingRatePerSubscriptionInMsg, c->dispatchThrottlingRatePerSubscriptionInByte, 1, relative};
-    ret->subscribe = (struct ox_rate_limit){.messages = c->subscribeThrottlingRatePerConsumer, .period_s = (uint32_t)c->subscribeRatePeriodPerConsumerInSecond};
+    ret->publish = (struct ox_rate_limit){
+        .messages = c->maxPublishRatePerTopicInMessages, .bytes = c->maxPublishRatePerTopicInBytes, .period_s = 1};
+    ret->dispatch = (struct ox_rate_limit){c->dispatchThrottlingRatePerTopicInMsg,
+                                           c->dispatchThrottlingRatePerTopicInByte, 1, relative};
+    ret->subscription_dispatch = (struct ox_rate_limit){c->dispatchThrottlingRatePerSubscriptionInMsg,
+                                                        c->dispatchThrottlingRatePerSubscriptionInByte, 1, relative};
+    ret->subscribe = (struct ox_rate_limit){.messages = c->subscribeThrottlingRatePerConsumer,
+                                            .period_s = (uint32_t)c->subscribeRatePeriodPerConsumerInSecond};
 }
 
 static enum ox_quota_policy settings_quota_policy(const struct ox_config *c)
@@ -147,7 +151,8 @@ static void settings_policies(const struct ox_config *c, struct ox_policies *ret
     ret->quota_bytes_policy = ret->quota_s_policy = settings_quota_policy(c);
     ret->inactive_delete = c->brokerDeleteInactiveTopicsEnabled;
     ret->inactive_s = (uint64_t)(inactive ? inactive : c->brokerDeleteInactiveTopicsFrequencySeconds);
-    ret->inactive_mode = c->brokerDeleteInactiveTopicsMode == OX_CONFIG_BROKER_DELETE_INACTIVE_TOPICS_MODE_DELETE_WHEN_SUBSCRIPTIONS_CAUGHT_UP
+    ret->inactive_mode = c->brokerDeleteInactiveTopicsMode ==
+                                 OX_CONFIG_BROKER_DELETE_INACTIVE_TOPICS_MODE_DELETE_WHEN_SUBSCRIPTIONS_CAUGHT_UP
                              ? OX_INACTIVE_CAUGHT_UP
                              : OX_INACTIVE_NO_SUBSCRIPTIONS;
     ret->compaction_threshold = c->brokerServiceCompactionThresholdInBytes;
@@ -163,7 +168,8 @@ static void settings_checks(const struct ox_config *c, struct ox_broker_config *
     ret->ttl_check_ns = (uint64_t)c->messageExpiryCheckIntervalInMinutes * 60 * OX_SEC;
     ret->expiry_check_ns = (uint64_t)c->subscriptionExpiryCheckIntervalInMinutes * 60 * OX_SEC;
     ret->quota_check_ns = c->backlogQuotaCheckEnabled ? (uint64_t)c->backlogQuotaCheckIntervalInSeconds * OX_SEC : 0;
-    ret->inactive_check_ns = c->brokerDeleteInactiveTopicsEnabled ? (uint64_t)c->brokerDeleteInactiveTopicsFrequencySeconds * OX_SEC : 0;
+    ret->inactive_check_ns =
+        c->brokerDeleteInactiveTopicsEnabled ? (uint64_t)c->brokerDeleteInactiveTopicsFrequencySeconds * OX_SEC : 0;
     ret->compaction_check_ns = (uint64_t)c->brokerServiceCompactionMonitorIntervalInSeconds * OX_SEC;
     ret->compaction_keys_bytes = (uint64_t)c->compactionKeyMemoryMB * MIB;
     ret->compaction_retain_null_key = c->topicCompactionRetainNullKey;
@@ -179,6 +185,8 @@ void settings_broker(const struct ox_config *c, struct ox_broker_config *ret)
     ret->auto_topic_creation = c->allowAutoTopicCreation;
     ret->auto_topic_partitioned = c->allowAutoTopicCreationType == OX_CONFIG_ALLOW_AUTO_TOPIC_CREATION_TYPE_PARTITIONED;
     ret->default_partitions = (uint32_t)c->defaultNumPartitions;
+    ret->force_delete_namespace = c->forceDeleteNamespaceAllowed;
+    ret->force_delete_tenant = c->forceDeleteTenantAllowed;
     ret->auto_subscription_creation = c->allowAutoSubscriptionCreation;
     ret->persistent_topics = c->enablePersistentTopics;
     ret->non_persistent_topics = c->enableNonPersistentTopics;
@@ -257,7 +265,8 @@ enum ox_err settings_check(const struct ox_config *c, struct ox_str *error)
         return OX_E_INVALID;
     }
     if (!settings_types(c->subscriptionTypesEnabled)) {
-        ox_str_addf(error, "subscriptionTypesEnabled: \"%s\" is no list of Exclusive, Shared, Failover, Key_Shared", c->subscriptionTypesEnabled);
+        ox_str_addf(error, "subscriptionTypesEnabled: \"%s\" is no list of Exclusive, Shared, Failover, Key_Shared",
+                    c->subscriptionTypesEnabled);
         return OX_E_INVALID;
     }
     enum ox_err err = settings_check_sizes(c, error);

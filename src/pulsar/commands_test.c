@@ -87,7 +87,7 @@ static void test_lookup_knows_no_other_listener(void **state)
     peer_connect(&d, &p);
     Oxpb__CommandLookupTopic c = OXPB__COMMAND_LOOKUP_TOPIC__INIT;
     c.topic = (char *)(uintptr_t)T;
-    c.advertised_listener_name = (char *)(uintptr_t)"outside";
+    c.advertised_listener_name = (char *)(uintptr_t) "outside";
     peer_command(&p, OXPB__BASE_COMMAND__TYPE__LOOKUP, &c.base);
     Oxpb__CommandLookupTopicResponse *r = peer_next(&p, OXPB__BASE_COMMAND__TYPE__LOOKUP_RESPONSE)->lookup_topic_response;
     assert_int_equal(r->error, OXPB__SERVER_ERROR__ServiceNotReady);

@@ -215,6 +215,8 @@ void peer_connect(struct door *d, struct peer *p)
     peer_command(p, OXPB__BASE_COMMAND__TYPE__CONNECT, &c.base);
     Oxpb__BaseCommand *answer = peer_next(p, OXPB__BASE_COMMAND__TYPE__CONNECTED);
     assert_int_equal(answer->connected->protocol_version, 19);
+    assert_true(answer->connected->feature_flags->supports_topic_watchers);
+    assert_true(answer->connected->feature_flags->supports_get_partitioned_metadata_without_auto_creation);
 }
 
 void peer_producer(struct peer *p, uint64_t producer_id, const char *topic, const char *name, uint64_t epoch)

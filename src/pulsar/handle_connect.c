@@ -12,6 +12,7 @@ enum ox_err handle_connect(struct session *s, const void *command)
     s->client_version = ox_strdup(c->client_version);
     s->protocol_version = OX_MIN(c->protocol_version, PROTOCOL_VERSION);
     s->state = SESSION_CONNECTED;
+    flags.has_supports_topic_watchers = flags.supports_topic_watchers = 1;
     flags.has_supports_get_partitioned_metadata_without_auto_creation =
         flags.supports_get_partitioned_metadata_without_auto_creation = 1;
     answer.server_version = version;

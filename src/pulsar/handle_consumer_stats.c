@@ -23,6 +23,9 @@ static void stats_answer(struct session *s, uint64_t request_id, const struct ox
     a.request_id = request_id;
     a.has_msg_rate_out = a.has_msg_throughput_out = a.has_msg_rate_redeliver = a.has_msg_rate_expired =
         a.has_message_ack_rate = 1;
+    a.msg_rate_expired = c->subscription->expired_per_s;
+    a.msg_rate_redeliver = c->again.messages_per_s;
+    a.message_ack_rate = c->acks.messages_per_s;
     a.msg_rate_out = c->out.messages_per_s;
     a.msg_throughput_out = c->out.bytes_per_s;
     a.consumer_name = c->name;

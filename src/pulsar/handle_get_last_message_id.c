@@ -44,12 +44,14 @@ enum ox_err handle_get_last_message_id(struct session *s, const void *command)
         return OX_OK;
     }
     if (!consumer->subscription->cursor) {
-        session_server_error(s, c->request_id, OXPB__SERVER_ERROR__UnknownError, "a non-persistent topic keeps no message: it has no last one");
+        session_server_error(s, c->request_id, OXPB__SERVER_ERROR__UnknownError,
+                             "a non-persistent topic keeps no message: it has no last one");
         return OX_OK;
     }
     struct last_id *l = request_new(s, sizeof *l, c->request_id);
     l->mark_delete = consumer->subscription->cursor->mark_delete;
     l->partition = consumer->topic->name.partition;
+    l->get.read_compacted = consumer->read_compacted;
     ox_op_init(&l->get.op, s->stream->loop, last_id_got, "topic.last_id");
     ox_topic_last_id(consumer->topic, &l->get);
     return OX_OK;

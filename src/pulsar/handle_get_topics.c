@@ -21,7 +21,7 @@ static void topics_answer(const struct get_topics *g)
     answer.topics_hash = hash;
     answer.has_changed = answer.has_filtered = 1;
     answer.changed = changed;
-    answer.filtered = g->pattern != NULL;
+    answer.filtered = g->list.filtered;
     if (changed) {
         answer.n_topics = g->list.count;
         answer.topics = g->list.names;

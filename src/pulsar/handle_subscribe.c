@@ -125,6 +125,7 @@ static void subscribing_fill(struct subscribing *b, const Oxpb__CommandSubscribe
                                .rollback_ms = OX_MIN(c->start_message_rollback_duration_sec, UINT64_MAX / 1000) * 1000,
                                .priority = c->priority_level,
                                .read_compacted = c->read_compacted,
+                               .replicated = c->replicate_subscription_state,
                                .epoch = c->consumer_epoch,
                                .id = c->consumer_id,
                                .connection = s,

@@ -58,15 +58,24 @@ static void watching_answer(const struct session_watcher *w)
     session_command(w->session, OXPB__BASE_COMMAND__TYPE__WATCH_TOPIC_LIST_SUCCESS, &answer.base);
 }
 
+// Names that the pattern gave up at might be missing: the client does better to look for itself.
+static void watching_failed(struct session_watcher *w, enum ox_err err)
+{
+    if (err)
+        request_error(w->opening, err, NULL);
+    else
+        session_server_error(w->session, w->opening->id, OXPB__SERVER_ERROR__InvalidTopicName,
+                             "the topics pattern takes too much work to be evaluated by the broker");
+    ox_map_remove(&w->session->watchers, &w->node);
+    w->closed = true;
+}
+
 static void watching_opened(struct ox_op *op)
 {
     struct session_watcher *w = CONTAINER_OF(op, struct session_watcher, watch.op);
     struct request *r = w->opening;
-    if (op->err && !w->closed) {
-        request_error(r, op->err, NULL);
-        ox_map_remove(&w->session->watchers, &w->node);
-        w->closed = true;
-    }
+    if (!w->closed && (op->err || ox_topic_pattern_gave_up(w->pattern)))
+        watching_failed(w, op->err);
     if (!w->closed)
         watching_answer(w);
     w->opening = NULL;

@@ -55,10 +55,10 @@ struct session {
     uint32_t requests;             // open requests
     bool clogged;                  // the client does not read its answers
     size_t clogged_bytes; // what was queued at the last keep-alive tick: no progress within an interval ends the connection
-    size_t turn_bytes;    // of the frames that were handled in this turn
-    bool yielded;         // it had its share: the others come first
+    size_t turn_bytes; // of the frames that were handled in this turn
+    bool yielded;      // it had its share: the others come first
     struct ox_turn_hook turn_over;
-    bool paused;          // the stream is not read
+    bool paused;         // the stream is not read
     struct ox_op resume; // goes on with what was read
 
     struct ox_timer keep_alive;
@@ -75,10 +75,10 @@ struct session_producer {
     uint64_t id;
     struct ox_producer *producer;
     struct ox_producer_open *opening; // while the broker attaches it, else NULL
-    bool canceled; // the client closed it before it was open
-    bool closing;  // the client closed it; its receipts come first
-    bool waiting;  // it waits for memory: counted in session->blocked
-    bool told;     // the client knows that a send failed
+    bool canceled;                    // the client closed it before it was open
+    bool closing;                     // the client closed it; its receipts come first
+    bool waiting;                     // it waits for memory: counted in session->blocked
+    bool told;                        // the client knows that a send failed
 };
 // A consumer of the connection.
 struct session_consumer {

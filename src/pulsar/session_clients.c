@@ -244,6 +244,9 @@ static void consumer_end_of_topic(struct ox_consumer *c)
     session_command(sc->session, OXPB__BASE_COMMAND__TYPE__REACHED_END_OF_TOPIC, &end.base);
 }
 
-const struct ox_consumer_events session_consumer_events = {
-    .deliver = consumer_deliver, .ready = consumer_ready, .closed = consumer_closed, .probe = consumer_probe,
-    .active = consumer_active, .end_of_topic = consumer_end_of_topic};
+const struct ox_consumer_events session_consumer_events = {.deliver = consumer_deliver,
+                                                           .ready = consumer_ready,
+                                                           .closed = consumer_closed,
+                                                           .probe = consumer_probe,
+                                                           .active = consumer_active,
+                                                           .end_of_topic = consumer_end_of_topic};

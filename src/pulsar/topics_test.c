@@ -147,6 +147,23 @@ static void test_watch_tells_what_comes_and_goes(void **state)
     door_fini(&d);
 }
 
+static void test_watch_whose_pattern_explodes_is_refused(void **state)
+{
+    (void)state;
+    struct door d;
+    struct peer p;
+    door_init(&d);
+    peer_connect(&d, &p);
+    assert_int_equal(rig_topic_err(&d.rig, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", true), OX_OK);
+    watch(&p, 1, "public/default/((x+x+)+y|t)", NULL);
+    peer_expect_error(&p, 91, OXPB__SERVER_ERROR__InvalidTopicName);
+    watch(&p, 1, "public/default/x+", NULL);
+    assert_int_equal(watch_opened(&p)->n_topic, 1);
+    watch_close(&p, 1);
+    peer_fini(&p);
+    door_fini(&d);
+}
+
 static void test_watch_ends_with_its_connection(void **state)
 {
     (void)state;
@@ -326,6 +343,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lists_by_domain_and_pattern),
         cmocka_unit_test(test_watch_tells_what_comes_and_goes),
+        cmocka_unit_test(test_watch_whose_pattern_explodes_is_refused),
         cmocka_unit_test(test_watch_ends_with_its_connection),
         cmocka_unit_test(test_nonpersistent_topic_over_the_wire),
         cmocka_unit_test(test_bad_names_are_refused_by_all_four_commands),

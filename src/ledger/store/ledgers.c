@@ -196,7 +196,7 @@ static struct request *request_new(struct store *s, struct ox_op *user, int64_t 
 {
     struct request *r = ox_malloc(sizeof *r);
     r->store = s;
-    s->busy++;
+    s->place.busy++;
     r->user = user;
     r->id = id;
     if (custom)
@@ -215,7 +215,7 @@ static void request_finish(struct request *r, enum ox_err err)
         sledger_unref(r->sl);
     ox_op_finish(r->user, err);
     ox_free(r);
-    s->busy--;
+    s->place.busy--;
     store_woken(s);
 }
 
@@ -616,7 +616,7 @@ static void listing_finish(struct listing *g, enum ox_err err)
         ox_ledger_list_fini(l);
     ox_op_finish(&l->op, err);
     ox_free(g);
-    s->busy--;
+    s->place.busy--;
     store_woken(s);
 }
 
@@ -653,7 +653,7 @@ static void ledgers_list(struct ox_place *p, struct ox_ledger_list *op)
     g->store = s;
     g->user = op;
     g->from = OX_MAX(op->after, -1);
-    s->busy++;
+    s->place.busy++;
     listing_ask(g);
 }
 
@@ -690,7 +690,7 @@ static void ids_recorded(struct jrecord *record, enum ox_err err)
         s->id_asking = false;
     bool waiters = !a->user;
     ox_free(a);
-    s->busy--;
+    s->place.busy--;
     if (waiters)
         ids_serve(s, err);
     store_woken(s);
@@ -704,7 +704,7 @@ static void ids_ask(struct store *s, struct ox_op *user, int64_t ceiling)
     a->record = (struct jrecord){.type = OX_REC_ID, .entry = ceiling, .done = ids_recorded};
     if (!user)
         s->id_asking = true;
-    s->busy++;
+    s->place.busy++;
     journal_record(s, &a->record);
 }
 

@@ -54,7 +54,7 @@ void read_start(struct store *s, struct sledger *sl, struct handle *h, struct ox
     g->entry = r->first;
     g->last = last;
     sl->refs++;
-    s->busy++;
+    s->place.busy++;
     ox_seq_start(&g->seq, s->loop, "read entries", read_plan, read_done);
 }
 
@@ -322,6 +322,6 @@ static void read_done(struct ox_seq *q, enum ox_err err)
     sledger_unref(sl);
     if (h)
         handle_unpend(h);
-    s->busy--;
+    s->place.busy--;
     store_woken(s);
 }

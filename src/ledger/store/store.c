@@ -159,7 +159,7 @@ static struct store *close_of(struct ox_seq *q)
 
 static bool close_quiet(const struct store *s)
 {
-    return journal_idle(s) && !prepare_active(s) && maintain_idle(s) && compact_idle(s) && s->busy == 0 &&
+    return journal_idle(s) && !prepare_active(s) && maintain_idle(s) && compact_idle(s) && s->place.busy == 0 &&
            !ox_op_pending(&s->space_op);
 }
 

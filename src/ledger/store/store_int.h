@@ -188,7 +188,6 @@ struct store {
     uint64_t extent_epoch;
     int64_t id_next, id_ceiling, id_max;
     bool id_asking;            // a record for those who wait is on its way
-    uint32_t busy;             // requests, reads and lists under way
     struct ox_list id_waiters; // ox_op.link of next_id and push_id
     bool open, closing, failed, full;
     struct ox_space space;

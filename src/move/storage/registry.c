@@ -80,6 +80,7 @@ struct registering {
     struct storage_place draft; // what its node will say; not in the map
     char *name, *uri;
     bool known;             // it is registered already: only the activation is to be finished
+    bool unrecorded;        // it is known here, but its entry is gone: it is written anew
     struct ox_place *place; // opened here, not in the router yet
     struct storage_opening opening;
     struct storage_ids ids;
@@ -93,6 +94,7 @@ struct registering {
 static ox_step reg_opened(struct ox_seq *s);
 static ox_step reg_reopened(struct ox_seq *s);
 static ox_step reg_repaired(struct ox_seq *s);
+static ox_step reg_looked(struct ox_seq *s);
 static ox_step reg_unwritten(struct ox_seq *s, const char *what);
 static ox_step reg_ids(struct ox_seq *s);
 static ox_step reg_identity(struct ox_seq *s);
@@ -135,6 +137,7 @@ static void reg_done(struct ox_seq *s, enum ox_err err)
     storage_watch_kick(st);
 }
 
+static ox_step reg_look(struct ox_seq *s);
 static ox_step reg_fail(struct ox_seq *s, enum ox_err err, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 // The sentence is kept; what was opened is closed again.
@@ -156,7 +159,7 @@ static ox_step reg_fail(struct ox_seq *s, enum ox_err err, const char *format, .
 
 static ox_step reg_closed(struct ox_seq *s)
 {
-    return OX_FINISH(s, reg_of(s)->err);
+    return reg_of(s)->err == OX_OK ? reg_look(s) : OX_FINISH(s, reg_of(s)->err);
 }
 
 static bool reg_status_valid(const char *status)
@@ -259,6 +262,33 @@ void ox_storage_register(struct ox_storage *st, struct ox_storage_call *c, const
     ox_seq_start(&r->seq, st->p.loop, "storage.register", reg_begin, reg_done);
 }
 
+// Again: it counts only if it is on record. Another broker may have unregistered it, or this one without learning that the entry went.
+static ox_step reg_look(struct ox_seq *s)
+{
+    struct registering *r = reg_of(s);
+    OX_CLEANUP(ox_free_ptr)
+    char *path = storage_path(r->st, "%s", r->name);
+    ox_seq_bind(s, &r->get.op, "storage.register.look");
+    ox_meta_get(r->st->p.meta, &r->get, path);
+    return OX_WAIT(s, reg_looked);
+}
+
+static ox_step reg_looked(struct ox_seq *s)
+{
+    struct registering *r = reg_of(s);
+    struct storage_place *p = storage_place_find(r->st, r->name);
+    if (s->err == OX_OK) {
+        ox_buf_unref(&r->get.value);
+        return OX_FINISH(s, OX_OK);
+    }
+    if (s->err != OX_E_NOT_FOUND)
+        return reg_fail(s, s->err, "the entry of %s cannot be read: %s", r->name, ox_err_text(s->err));
+    r->unrecorded = true;
+    p->version = -1;
+    memcpy(r->draft.identity, p->identity, sizeof p->identity);
+    return OX_GOTO(s, reg_ids);
+}
+
 static ox_step reg_begin(struct ox_seq *s)
 {
     struct registering *r = reg_of(s);
@@ -270,7 +300,9 @@ static ox_step reg_begin(struct ox_seq *s)
         storage_opening_start(&st->p, &r->opening, r->name, r->uri, p->identity);
         return OX_WAIT(s, reg_reopened);
     }
-    if (r->known && (st->activated || !p->raw)) // again, or the only place there is
+    if (r->known && st->activated)
+        return reg_look(s);
+    if (r->known && !p->raw) // the only place there is
         return OX_FINISH(s, OX_OK);
     if (r->known && !*p->identity)
         return reg_fail(s, OX_E_PLACE_CLOSED,
@@ -317,7 +349,7 @@ static ox_step reg_reopened(struct ox_seq *s)
         return reg_fail(s, s->err, "%s", ox_str_get(&r->opening.why));
     if (!ox_router_place(r->st->p.router, p->index)) {
         storage_place_attach(r->st, p, r->opening.place);
-        return p->uri ? OX_FINISH(s, OX_OK) : reg_repair(s, p);
+        return p->uri ? reg_look(s) : reg_repair(s, p);
     }
     r->place = r->opening.place; // opened by the watch meanwhile
     ox_seq_bind(s, &r->close, "storage.register.reclose");
@@ -465,7 +497,7 @@ static ox_step reg_first_recorded(struct ox_seq *s)
 static ox_step reg_entry(struct ox_seq *s)
 {
     struct registering *r = reg_of(s);
-    if (r->known)
+    if (r->known && !r->unrecorded)
         return OX_GOTO(s, reg_bootstrap);
     reg_put(s, storage_path(r->st, "%s", r->name), storage_entry_text(&r->draft));
     return OX_WAIT(s, reg_entry_read);
@@ -559,11 +591,14 @@ static ox_step reg_end(struct ox_seq *s)
     struct registering *r = reg_of(s);
     struct ox_storage *st = r->st;
     reg_activate(r);
-    if (r->known)
+    if (r->known && !r->unrecorded)
         return OX_FINISH(s, OX_OK);
-    struct storage_place *p = storage_place_new(st, r->name, r->uri, r->draft.identity);
+    struct storage_place *p = storage_place_find(st, r->name);
+    if (!p)
+        p = storage_place_new(st, r->name, r->uri, r->draft.identity);
     reg_recorded(p, storage_entry_text(&r->draft), r->draft.version);
-    storage_place_attach(st, p, r->place);
+    if (r->place)
+        storage_place_attach(st, p, r->place);
     r->place = NULL;
     ox_info(st->p.log, "storage.registered", "place=%s uri=%s identity=%s", p->name, p->uri, p->identity);
     return OX_FINISH(s, OX_OK);

@@ -490,6 +490,62 @@ static void test_the_bootstrap_place_may_go_when_it_is_empty(void **state)
     cluster_fini(&c);
 }
 
+static void slow_create(struct cluster *c, enum ox_sim_place_call call, int64_t ledger, struct ox_sim_place_fault *fault)
+{
+    (void)c;
+    (void)ledger;
+    if (call == OX_SIM_CALL_CREATE)
+        fault->before_ns = 10 * OX_SEC;
+}
+
+// A ledger is being made in it (before a switch, say): its handle would be left in a place that is closed.
+static void test_a_place_where_a_ledger_is_being_made_stays_open(void **state)
+{
+    (void)state;
+    struct cluster c;
+    struct ox_router_create create = {0};
+    struct ox_kv custom = {0};
+    cluster_init(&c);
+    struct broker *b = one(&c);
+    assert_ok(b, broker_register(b, "b", "sim:b"));
+    c.on_place = slow_create;
+    ox_op_init(&create.op, b->loop, ox_sim_done, "create");
+    ox_router_create_in(&b->router, &create, 1, -1, &custom);
+    cluster_sleep(&c, OX_SEC);
+    assert_err(b, broker_unregister(b, "b"), "BUSY", "something is being done in b");
+    assert_non_null(ox_router_place(&b->router, 1));
+    assert_int_equal(ox_sim_wait(c.sim, &create.op), OX_OK);
+    assert_err(b, broker_unregister(b, "b"), "CONFLICT", "is being read");
+    ox_ledger_release(create.ledger);
+    assert_ok(b, broker_unregister(b, "b"));
+    cluster_fini(&c);
+}
+
+static void entry_goes_unheard(struct cluster *c, bool write, const char *path, struct ox_meta_fault *fault)
+{
+    if (write && !strcmp(path, ROOT "/b") && c->hook_count++ == 0)
+        fault->outcome = OX_META_FAIL_AFTER;
+}
+
+// The entry went, its answer got lost: the place is still known here. Registering it again must write all of it again.
+static void test_registering_writes_again_what_an_unregistration_took(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_init(&c);
+    struct broker *b = one(&c);
+    assert_ok(b, broker_register(b, "b", "sim:b"));
+    c.on_meta = entry_goes_unheard;
+    broker_unregister(b, "b");
+    c.on_meta = NULL;
+    assert_true(broker_says(b, "could not be removed"));
+    assert_ok(b, broker_register(b, "b", "sim:b"));
+    assert_true(cluster_node_has(&c, 0, ROOT "/b", "sim:b"));
+    assert_true(cluster_node_has(&c, 0, "/oxbow/places/b", ox_router_place(&b->router, 1)->identity));
+    assert_ok(b, broker_switch(b, "b", false));
+    cluster_fini(&c);
+}
+
 static void test_unregistering_stops_at_every_arrow_and_goes_on(void **state)
 {
     (void)state;
@@ -542,6 +598,8 @@ int main(void)
         cmocka_unit_test(test_records_that_cannot_be_understood),
         cmocka_unit_test(test_unregistering_refuses_what_is_named),
         cmocka_unit_test(test_the_bootstrap_place_may_go_when_it_is_empty),
+        cmocka_unit_test(test_a_place_where_a_ledger_is_being_made_stays_open),
+        cmocka_unit_test(test_registering_writes_again_what_an_unregistration_took),
         cmocka_unit_test(test_unregistering_stops_at_every_arrow_and_goes_on),
         cmocka_unit_test(test_a_name_of_another_storage_is_refused),
     };

@@ -184,16 +184,19 @@ static ox_step leave_close(struct ox_seq *s)
                             l->count.count, l->name);
     if (ox_router_place(l->st->p.router, p->index) && ox_router_holders(l->st->p.router, p->index, NULL, NULL) > 0)
         return leave_held(s, p);
-    p->opened = false; // if it does not go after all, it is opened again
     ox_seq_bind(s, &l->op, "storage.unregister.close");
     ox_router_detach(l->st->p.router, &l->op, p->index, OX_E_PLACE_CLOSED);
     return OX_WAIT(s, leave_identity);
 }
 
-// The outcome of closing does not matter: nothing is in it.
+// Once it is closed, how that went does not matter: nothing is in it.
 static ox_step leave_identity(struct ox_seq *s)
 {
     struct leaving *l = leave_of(s);
+    struct storage_place *p = storage_place_find(l->st, l->name);
+    if (ox_router_place(l->st->p.router, p->index))
+        return leave_refuse(s, s->err, "something is being done in %s: ask again", l->name);
+    p->opened = false; // if it does not go after all, it is opened again
     OX_CRASHPOINT(s->loop, "unregister.after_close");
     OX_CLEANUP(ox_free_ptr)
     char *path = storage_identity_path(l->name);

@@ -45,7 +45,7 @@ struct sim_place {
     struct ox_place place;
     struct ox_sim_store *store;
     struct ox_sim_place_faults *faults;
-    uint32_t handles, calls;
+    uint32_t handles;
     struct ox_op *closing;
 };
 
@@ -203,7 +203,7 @@ static void sim_handle_free(struct sim_handle *h)
 
 static void sim_place_end(struct sim_place *p)
 {
-    if (!p->closing || p->calls > 0)
+    if (!p->closing || p->place.busy > 0)
         return;
     OX_ASSERT(p->handles == 0);
     struct ox_op *op = p->closing;
@@ -238,7 +238,7 @@ static void sim_call_answer(struct sim_call *c)
     ox_op_finish(c->op, c->err);
     ox_kv_fini(&c->kv);
     ox_free(c);
-    p->calls--;
+    p->place.busy--;
     if (h && --h->calls == 0)
         sim_handle_free(h);
     sim_place_end(p);
@@ -272,7 +272,7 @@ static struct sim_call *sim_call_new(struct sim_place *p, struct sim_handle *h, 
     c->op = op;
     c->run = run;
     c->id = -1;
-    p->calls++;
+    p->place.busy++;
     if (h)
         h->calls++;
     ox_timer_init(&c->timer, p->place.loop, sim_call_fire);
