@@ -1,4 +1,5 @@
 """test_admin_rest.py - REST as a real Pulsar 4.0.7 answers it: call by call the status, and what the body is, as recorded in golden/admin_rest.json."""
+import concurrent.futures
 import json
 import pathlib
 import urllib.parse
@@ -113,6 +114,38 @@ def test_a_client_without_a_name_has_none_in_stats(shared_broker):
         peer.send("producer", topic="persistent://public/default/nameless", producer_id=1, request_id=1)
         peer.expect("producer_success")
         assert "clientVersion" not in shared_broker.stats("persistent://public/default/nameless")["publishers"][0]
+
+
+@pytest.mark.parametrize("bounds", [["x"], ["0x00000000"], ["0x00000000", "0x80000000"], ["0x00000001", "0xffffffff"], ["0x00000000", "0x90000000", "0x80000000", "0xffffffff"], [1, None]])
+def test_bundles_must_cover_all_hashes(shared_broker, bounds):
+    """A topic in a gap could never be looked up."""
+    body = json.dumps({"bundles": {"numBundles": len(bounds) - 1, "boundaries": bounds}})
+    assert shared_broker.rest("PUT", "namespaces/public/gap", body).status == 400
+    assert shared_broker.rest("GET", "namespaces/public/gap").status == 404
+
+
+def test_names_of_the_brokers_own_cursors_are_no_subscriptions(shared_broker):
+    """Who deletes such a one would delete what compaction has left of a topic."""
+    topic = "persistent/public/default/own-cursors"
+    assert shared_broker.rest("PUT", topic).status == 204
+    for name in ("__compaction", "pulsar.dedup"):
+        assert shared_broker.rest("PUT", f"{topic}/subscription/{name}", '"latest"').status == 412
+        assert shared_broker.rest("DELETE", f"{topic}/subscription/{name}").status == 404
+
+
+def test_a_property_that_many_change_at_once(broker):
+    """Changes that lose races are tried again; under a sanitizer nothing may be left of the lost tries."""
+    path = "namespaces/public/default/property/k"
+
+    def change(method, suffix):
+        return [broker.rest(method, path + suffix).status for _ in range(40)]
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        calls_at_once = [pool.submit(change, *call) for call in [("PUT", "/v"), ("DELETE", "")] * 4]
+        answers = {status for call in calls_at_once for status in call.result()}
+    assert answers <= {200, 204, 409}
+    assert broker.rest("DELETE", path).status == 200
+    assert broker.rest("GET", path).text == ""
 
 
 # ---- what must outlive a process

@@ -61,7 +61,8 @@ def test_compaction_of_compressed_batches(shared_broker, client, topic, compress
     assert read_all(client, topic) == [(f"k{i % 7}", f"v{i}" + "x" * 200) for i in range(93, 100)]
 
 
-def test_last_message_a_tombstone(shared_broker, client, topic):  # trap P06: the reader must not wait for it
+# fault: P06
+def test_last_message_a_tombstone(shared_broker, client, topic):  # the reader must not wait for it
     send(client, topic, [("a", "1"), ("b", "1"), ("b", "")])
     compact(shared_broker, topic)
     assert read_all(client, topic) == [("a", "1")]

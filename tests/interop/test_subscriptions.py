@@ -112,8 +112,8 @@ def two(port, topic):
         yield client
 
 
+# fault: P01
 def test_acked_parts_of_a_batch_stay_acked_over_redeliveries(one):
-    """Trap P01, first part."""
     one.subscribe(1)
     one.flow(1)
     one.publish_batch(4)
@@ -133,8 +133,8 @@ def test_acked_parts_of_a_batch_stay_acked_over_redeliveries(one):
     assert not one.stats(1).get("msg_backlog")
 
 
+# fault: P01
 def test_cumulative_ack_inside_a_batch_brings_the_rest_of_it_again(one, two):
-    """Trap P01, second part."""
     one.subscribe(1, EXCLUSIVE)
     one.flow(1)
     one.publish_batch(5)

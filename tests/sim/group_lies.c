@@ -1,5 +1,5 @@
 // group_lies.c - consumers that lie: nothing that others were promised may depend on what they say.
-#include "group_lies.h"
+#include "group_int.h"
 
 // A message of the topic whose place is known, or NULL.
 static struct load_message *lie_about(struct load_group *g)

@@ -205,9 +205,13 @@ static void world_start(struct world *w)
 
 // Lines that no fault of this world explains: nothing here damages what was synced.
 static const char *const world_forbidden[] = {
-    "cursor.ledger.missing",  "cursor.ledger.empty",         "cursor.entry.corrupt",
-    "mledger.open.last_lost", "mledger.open.record_corrupt", "mledger.read.lost",
-    "mledger.place.stranger", "mledger.sweep.kept",          "oxbowd.stop.late"};
+    "cursor.ledger.missing",       "cursor.ledger.empty", "cursor.entry.corrupt",   "mledger.open.last_lost",
+    "mledger.open.record_corrupt", "mledger.read.lost",   "mledger.place.stranger", "oxbowd.stop.late"};
+
+static bool world_says(const char *line, unsigned len, const char *event)
+{
+    return memmem(line, len, event, strlen(event)) != NULL;
+}
 
 static void world_log_line(void *ctx, const char *line, unsigned len)
 {
@@ -217,6 +221,9 @@ static void world_log_line(void *ctx, const char *line, unsigned len)
     for (size_t i = 0; i < OX_COUNT(world_forbidden); i++)
         if (memmem(line, len, world_forbidden[i], strlen(world_forbidden[i])))
             world_violation(w, "the broker says: %.*s", (int)len - 1, line);
+    w->unswept |= world_says(line, len, "oxbowd.sweep.failed") || world_says(line, len, "mledger.sweep.place_away");
+    if (world_says(line, len, "mledger.sweep.kept") && !(w->plan.deletions && w->unswept))
+        world_violation(w, "the broker says: %.*s", (int)len - 1, line);
     if (!w->plan.early_trim && memmem(line, len, "topic.resend.damaged", 20)) // else entries go while the log's end is read
         world_violation(w, "the broker says: %.*s", (int)len - 1, line);
     bool moved = memmem(line, len, "cursor.clamped", 14) &&
@@ -285,11 +292,18 @@ void world_free(struct world *w)
     ox_free(w);
 }
 
+// Whether a process that ends has looked at all ledgers that it has found at its start.
+static void world_note_sweep(struct world *w, const struct oxbowd *b)
+{
+    w->unswept |= b->running && (ox_op_pending(&b->sweep) || b->sweep.err != OX_OK);
+}
+
 // The process is dead: what it had in memory is taken down through the ordinary paths, without any effect outside.
 static void world_take_down(struct world *w)
 {
     struct incarnation *life = w->now;
     w->now = NULL;
+    world_note_sweep(w, &life->broker);
     ox_meta_memory_expire(w->tree, life->session); // also of one that died in its clean end, before it said goodbye
     if (!life->ended)
         ox_meta_memory_crash(life->meta);
@@ -458,6 +472,7 @@ void world_stop(struct world *w)
     if (!w->now || w->now->stopping)
         return;
     w->now->stopping = true;
+    world_note_sweep(w, &w->now->broker);
     oxbowd_stop(&w->now->broker);
 }
 

@@ -5,7 +5,7 @@
 Sources are fetched where the suite runs (a Go module, a crate, a git repository) and kept outside the project, in --work
 (default BUILD/suites). The suites have 127.0.0.1:6650 and :8080 written in: those ports must be free. `<suite>.json` beside
 this file names what is left out and why, and what fails on a real Pulsar too; everything else must pass. Exit status: 0 all
-as expected, 1 a test failed (or one named as failing passed), 77 the suite cannot run here, with a sentence why.
+as expected, 1 a test failed (or one named as failing passed) or the broker died, 77 the suite cannot run here, with a sentence why.
 """
 import argparse
 import collections
@@ -92,8 +92,9 @@ class Broker:
             self.process.wait(30)
         except subprocess.TimeoutExpired:
             self.process.kill()
-        trouble = re.search(r"AddressSanitizer|runtime error:|[Aa]ssertion|oxbowd.crash", self.text())
-        if trouble or self.process.returncode not in (0, -15):
+        said = re.search(r"Sanitizer|runtime error:|[Aa]ssertion|oxbowd.crash", self.text())
+        self.trouble = bool(said) or self.process.returncode not in (0, -15)
+        if self.trouble:
             sys.stderr.write(f"oxbowd ended with {self.process.returncode}:\n{self.text()[-3000:]}\n")
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -327,7 +328,7 @@ def run(suite, plan, args):
         print(f"left out {number}: {why}")
     for name in wrong:
         print(f"unexpected: {name}")
-    return bool(wrong)
+    return bool(wrong) or broker.trouble
 
 
 if __name__ == "__main__":
