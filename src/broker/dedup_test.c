@@ -18,7 +18,7 @@ static void dedup_rig(struct rig *r)
 // What one send gets: the outcome, and whether it was stored.
 static struct ox_receipt send_range(struct rig_producer *p, uint64_t first, uint64_t last)
 {
-    char text[16];
+    char text[32];
     snprintf(text, sizeof text, "m%llu", (unsigned long long)first);
     struct ox_buf entry = rig_entry(p->producer->name, first, text, (int32_t)(last - first));
     struct ox_send send = {.entry = entry,

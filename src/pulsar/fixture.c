@@ -51,7 +51,7 @@ void door_crash(struct door *d)
 
 static void peer_take(struct peer *p, struct ox_buf frame)
 {
-    struct ox_buf command, body;
+    struct ox_buf command = {0}, body = {0};
     Oxpb__BaseCommand *c;
     assert_int_equal(ox_frame_split(frame, &command, &body), OX_OK);
     assert_int_equal(ox_proto_unpack(&oxpb__base_command__descriptor, &p->arena, command.data, command.len, &c), OX_OK);

@@ -36,7 +36,7 @@ static void feed(struct ox_frame_reader *r, const struct ox_str *stream, size_t 
 
 static void check_frame(struct ox_buf frame, size_t number)
 {
-    struct ox_buf command, body;
+    struct ox_buf command = {0}, body = {0};
     assert_int_equal(ox_frame_split(frame, &command, &body), OX_OK);
     assert_int_equal(command.len + body.len + 4, frame.len);
     for (size_t i = 4; i < frame.len; i += 997)
@@ -138,7 +138,7 @@ static void test_frame_reader_judges_a_frame_by_its_head(void **state)
 static void test_frame_split_refuses_what_does_not_add_up(void **state)
 {
     (void)state;
-    struct ox_buf command, body, good = hex("00000002 aabb cc");
+    struct ox_buf command = {0}, body = {0}, good = hex("00000002 aabb cc");
     assert_int_equal(ox_frame_split(good, &command, &body), OX_OK);
     assert_true(command.len == 2 && body.len == 1 && body.data[0] == 0xcc);
     for (size_t len = 0; len < 6; len++) {

@@ -60,7 +60,7 @@ class Bench:
     def publish(self, side, batch, topics, consumers, rate=0, seconds=None):
         before, seconds = cpu_seconds(side.pid), seconds or self.args.seconds
         got = self.bench("publish", side, "--topic", side.topic(), "--topics", topics, "--consumers", consumers, "--rate", rate, "--batch", batch,
-                         "--window", 10000 // topics, "--duration", f"{seconds}s", "--warmup", "2s")
+                         "--window", 10000 // topics, "--duration", f"{round(seconds * 1000)}ms", "--warmup", "2s")
         used = cpu_seconds(side.pid) - before
         total = got["perSecond"] * (seconds + 2)  # the warm-up is not counted by the client but used the broker's processor
         return {"rate": got["perSecond"], "us": used / max(1, total) * 1e6, "p50": got["latencyUs"]["p50"] / 1e3, "p99": got["latencyUs"]["p99"] / 1e3}
