@@ -39,7 +39,7 @@ static void delayed_deliver(struct ox_consumer *c, const struct ox_dispatch *d)
     struct world *w = c->owner;
     struct ox_message_view view;
     assert_int_equal(ox_message_parse(d->entry, true, &view), OX_OK);
-    uint64_t number = strtoull((const char *)view.payload.data + 1, NULL, 10);
+    uint64_t number = rig_number(view.payload);
     assert_false(w->done[number]);
     w->came[number] = now_ms(w);
     w->times[number]++;

@@ -300,6 +300,14 @@ static bool rig_publish(struct rig_producer *p, uint64_t sequence_id, struct ox_
     return more;
 }
 
+uint64_t rig_number(struct ox_buf payload)
+{
+    uint64_t number = 0;
+    for (size_t i = 1; i < payload.len && payload.data[i] >= '0' && payload.data[i] <= '9'; i++)
+        number = number * 10 + (uint64_t)(payload.data[i] - '0');
+    return number;
+}
+
 bool rig_send(struct rig_producer *p, uint64_t sequence_id, const char *payload)
 {
     return rig_publish(p, sequence_id, rig_entry(p->producer->name, sequence_id, payload, 0));

@@ -80,6 +80,8 @@ enum ox_err rig_produce(struct rig *r, struct rig_producer *p, struct ox_topic *
 bool rig_took(const struct rig *r, const char *edge);
 // An entry as a client makes it; the caller owns the reference.
 struct ox_buf rig_entry(const char *name, uint64_t sequence_id, const char *payload, int32_t batch);
+// The number behind the first letter of a payload ("m17": 17); payloads do not end with a NUL.
+uint64_t rig_number(struct ox_buf payload);
 // Sends "payload"; returns what ox_producer_publish does.
 bool rig_send(struct rig_producer *p, uint64_t sequence_id, const char *payload);
 // Sends with a key (NULL: none), not to be delivered before a time (ms, 0: at once).

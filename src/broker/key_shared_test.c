@@ -61,7 +61,7 @@ static void one_deliver(struct ox_consumer *consumer, const struct ox_dispatch *
     struct one *c = consumer->owner;
     struct ox_message_view view;
     assert_int_equal(ox_message_parse(d->entry, true, &view), OX_OK);
-    uint32_t number = (uint32_t)strtoul((const char *)view.payload.data + 1, NULL, 10);
+    uint32_t number = (uint32_t)rig_number(view.payload);
     assert_false(c->world->acked[number]);
     if (!c->world->out_of_order)
         check_key(c, number);
