@@ -252,14 +252,21 @@ def reason_of(name, table):
 
 
 def outcomes(suite, tests, plan):
-    """Runs the tests. One that fails sometimes, on a real Pulsar too, is tried again after all others: it must pass once."""
-    again = []
+    """Runs the tests. What fails is tried again after all others: once must do for a test that fails sometimes, on a real Pulsar too; any other must
+    then pass twice, and is named: the suites have tests that race with themselves on a busy machine."""
+    again, doubtful = [], []
     for one in suite.run(tests):
-        if one[1] == "FAIL" and (reason_of(one[0], plan["fails"]) or "").startswith("sometimes"):
-            again.append(one[0])
-        else:
+        known = reason_of(one[0], plan["fails"]) or ""
+        if one[1] != "FAIL" or (known and not known.startswith("sometimes")):
             yield one
-    for name in again:
+        else:
+            (again if known else doubtful).append(one)
+    for name, how, output, seconds in doubtful:
+        if all(list(suite.run([name]))[-1][1] == "PASS" for _ in range(2)):
+            how = "PASS"
+            print(f"{name} failed once and passed twice when tried again", flush=True)
+        yield name, how, output, seconds
+    for name, *_ in again:
         for _ in range(TRIES):
             last = list(suite.run([name]))[-1]
             if last[1] != "FAIL":
