@@ -51,8 +51,6 @@ struct compactions {
 // compaction.c
 // A topic's, made where there is none.
 struct ox_compaction *compaction_get(struct ox_topic *t);
-// Where a compacted ledger is that the record names; one that it does not name is in the bootstrap place.
-struct ox_location compaction_locate(const struct ox_topic *t, int64_t id);
 // A run is over: its outcome, and the next one's turn.
 void compaction_over(struct compaction_run *run, enum ox_err err);
 
