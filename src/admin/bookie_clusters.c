@@ -3,6 +3,7 @@
 
 #include "admin/request.h"
 #include "move/storage/storage.h"
+#include "gen/rest_routes.h"
 
 #define CLUSTER_BASE "admin/v2/bookie-clusters"
 #define CLUSTER_NAME_AT 3 // the segment behind the base
@@ -495,35 +496,5 @@ static void admin_storage_close_client(struct admin_request *r)
         ox_storage_close_client(r->admin->storage, &c->call, r->segments[CLUSTER_NAME_AT + 1]);
 }
 
-static const struct admin_route storage_routes[] = {
-    {"GET", "admin/v2/bookie-clusters", admin_storage_list, NULL},
-    {"GET", "admin/v2/bookie-clusters/status", admin_storage_status, NULL},
-    {"GET", "admin/v2/bookie-clusters/plan", admin_storage_plan, NULL},
-    {"GET", "admin/v2/bookie-clusters/inventory", admin_storage_inventory, NULL},
-    {"GET", "admin/v2/bookie-clusters/failures", admin_storage_failures, NULL},
-    {"GET", "admin/v2/bookie-clusters/cleanup-targets", admin_storage_cleanup_targets, NULL},
-    {"GET", "admin/v2/bookie-clusters/precheck/*", admin_storage_precheck, NULL},
-    {"GET", "admin/v2/bookie-clusters/verify/*", admin_storage_verify, NULL},
-    {"GET", "admin/v2/bookie-clusters/safe-to-release/*", admin_storage_safe_to_release, NULL},
-    {"POST", "admin/v2/bookie-clusters/switch", admin_storage_switch, NULL},
-    {"POST", "admin/v2/bookie-clusters/rollback", admin_storage_rollback, NULL},
-    {"POST", "admin/v2/bookie-clusters/pause", admin_storage_pause, NULL},
-    {"POST", "admin/v2/bookie-clusters/resume", admin_storage_resume, NULL},
-    {"POST", "admin/v2/bookie-clusters/abort", admin_storage_abort, NULL},
-    {"POST", "admin/v2/bookie-clusters/read-mode", admin_storage_read_mode, NULL},
-    {"POST", "admin/v2/bookie-clusters/move-data", admin_storage_move_data, NULL},
-    {"PUT", "admin/v2/bookie-clusters/throttle", admin_storage_throttle, NULL},
-    {"POST", "admin/v2/bookie-clusters/cleanup", admin_storage_cleanup, NULL},
-    {"POST", "admin/v2/bookie-clusters/close-client/*", admin_storage_close_client, NULL},
-    {"POST", "admin/v2/bookie-clusters/internal/promote-cursor", admin_storage_promote_cursor, NULL},
-    {"GET", "admin/v2/bookie-clusters/namespaces/*/*/target", admin_storage_namespace_target, NULL},
-    {"PUT", "admin/v2/bookie-clusters/namespaces/*/*/target", admin_storage_namespace_target_set, NULL},
-    {"DELETE", "admin/v2/bookie-clusters/namespaces/*/*/target", admin_storage_namespace_target_remove, NULL},
-    {"GET", "admin/v2/bookie-clusters/topics/*/*/*/target", admin_storage_topic_target, NULL},
-    {"PUT", "admin/v2/bookie-clusters/topics/*/*/*/target", admin_storage_topic_target_set, NULL},
-    {"DELETE", "admin/v2/bookie-clusters/topics/*/*/*/target", admin_storage_topic_target_remove, NULL},
-    {"GET", "admin/v2/bookie-clusters/*", admin_storage_get, NULL}, // behind the words above, which no cluster can be named
-    {"POST", "admin/v2/bookie-clusters/*", admin_storage_register, NULL},
-    {"DELETE", "admin/v2/bookie-clusters/*", admin_storage_unregister, NULL},
-};
+static const struct admin_route storage_routes[] = {ADMIN_ROUTES_BOOKIE_CLUSTERS};
 const struct admin_route_table admin_bookie_clusters = {storage_routes, OX_COUNT(storage_routes)};

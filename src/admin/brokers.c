@@ -3,6 +3,7 @@
 
 #include "admin/request.h"
 #include "base/version.h"
+#include "gen/rest_routes.h"
 
 const char *admin_broker_id(const struct ox_shard *sh)
 {
@@ -94,19 +95,5 @@ static void broker_metrics(struct admin_request *r)
     ox_str_fini(&page);
 }
 
-#define BROKERS "admin/v2/brokers"
-static const struct admin_route routes[] = {
-    {"GET", "metrics", broker_metrics, NULL},
-    {"GET", BROKERS, broker_list, NULL},
-    {"GET", BROKERS "/health", broker_health, NULL},
-    {"GET", BROKERS "/ready", broker_ready, NULL},
-    {"GET", BROKERS "/version", broker_version, NULL},
-    {"GET", BROKERS "/leaderBroker", broker_leader, NULL},
-    {"GET", BROKERS "/configuration", broker_no_names, NULL},
-    {"GET", BROKERS "/configuration/values", broker_no_values, NULL},
-    {"GET", BROKERS "/configuration/runtime", broker_runtime, NULL},
-    {"POST", BROKERS "/configuration/*/*", broker_not_dynamic, NULL},
-    {"DELETE", BROKERS "/configuration/*", broker_not_dynamic, NULL},
-    {"GET", BROKERS "/*", broker_list, NULL},
-};
+static const struct admin_route routes[] = {ADMIN_ROUTES_BROKERS};
 const struct admin_route_table admin_brokers = {routes, OX_COUNT(routes)};

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "admin/node.h"
+#include "gen/rest_routes.h"
 
 #define CLUSTER_AT 3
 
@@ -188,9 +189,5 @@ static void cluster_delete(struct admin_request *r)
     ox_meta_del(r->admin->shard->meta, &c->del, path, OX_META_ANY);
 }
 
-static const struct admin_route routes[] = {
-    {"GET", "admin/v2/clusters", clusters_list, NULL},       {"GET", "admin/v2/clusters/*", cluster_get, NULL},
-    {"PUT", "admin/v2/clusters/*", cluster_create, NULL},    {"POST", "admin/v2/clusters/*", cluster_update, NULL},
-    {"DELETE", "admin/v2/clusters/*", cluster_delete, NULL},
-};
+static const struct admin_route routes[] = {ADMIN_ROUTES_CLUSTERS};
 const struct admin_route_table admin_clusters = {routes, OX_COUNT(routes)};

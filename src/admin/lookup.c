@@ -3,6 +3,7 @@
 
 #include "admin/node.h"
 #include "broker/namespaces.h"
+#include "gen/rest_routes.h"
 
 struct lookup_call {
     struct admin_request *request;
@@ -54,8 +55,5 @@ static void lookup_topic(struct admin_request *r)
     ox_namespace_get(r->admin->shard, &call->ns, r->topic.ns);
 }
 
-static const struct admin_route routes[] = {
-    {"GET", "lookup/v2/topic/D/T/T/T", lookup_topic, NULL},
-    {"GET", "lookup/v2/topic/D/T/T/T/bundle", lookup_bundle, NULL},
-};
+static const struct admin_route routes[] = {ADMIN_ROUTES_LOOKUP};
 const struct admin_route_table admin_lookup = {routes, OX_COUNT(routes)};

@@ -8,6 +8,7 @@
 #include "wire/compress.h"
 #include "wire/message_meta.h"
 #include "wire/pulsar_frame.h"
+#include "gen/rest_routes.h"
 
 static void header_number(struct ox_kv *headers, const char *name, uint64_t value)
 {
@@ -253,12 +254,5 @@ static void message_last(struct admin_request *r)
     each_start(each_new(r, &last_verb));
 }
 
-#define TOPIC "admin/v2/D/T/T/T"
-static const struct admin_route routes[] = {
-    {"GET", TOPIC "/ledger/*/entry/*", message_by_id, NULL},
-    {"GET", TOPIC "/subscription/*/position/*", message_nth, NULL},
-    {"GET", TOPIC "/examinemessage", message_examine, NULL},
-    {"GET", TOPIC "/messageid/*", message_id_by_time, NULL},
-    {"GET", TOPIC "/lastMessageId", message_last, NULL},
-};
+static const struct admin_route routes[] = {ADMIN_ROUTES_MESSAGES};
 const struct admin_route_table admin_messages = {routes, OX_COUNT(routes)};

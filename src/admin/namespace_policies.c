@@ -4,6 +4,7 @@
 #include "admin/node.h"
 #include "admin/policy.h"
 #include "broker/policy_scope.h"
+#include "gen/rest_routes.h"
 
 // How a policy lies in the namespace's node.
 enum ns_layout {
@@ -231,12 +232,5 @@ static void ns_policy_remove(struct admin_request *r)
         admin_namespace_change(r, ns_policy_drop);
 }
 
-#define POLICY "admin/v2/namespaces/N/N/*"
-static const struct admin_route routes[] = {
-    {"GET", "admin/v2/namespaces/N/N/backlogQuotaMap", ns_quota_get, NULL},
-    {"GET", POLICY, ns_policy_get, NULL},
-    {"POST", POLICY, ns_policy_set, NULL},
-    {"PUT", POLICY, ns_policy_set, NULL},
-    {"DELETE", POLICY, ns_policy_remove, NULL},
-};
+static const struct admin_route routes[] = {ADMIN_ROUTES_NAMESPACE_POLICIES};
 const struct admin_route_table admin_namespace_policies = {routes, OX_COUNT(routes)};

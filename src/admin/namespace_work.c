@@ -7,6 +7,7 @@
 #include "broker/expire.h"
 #include "broker/subscription.h"
 #include "broker/topic_list.h"
+#include "gen/rest_routes.h"
 
 #define WORK_NAMES_A_TURN 512
 
@@ -239,15 +240,5 @@ static const struct ns_verb clear_bundle_one = {"admin.namespace.clear", 7, true
 static const struct ns_verb unsubscribe = {"admin.namespace.unsubscribe", 6, false, false, unsubscribe_run};
 static const struct ns_verb unsubscribe_bundle = {"admin.namespace.unsubscribe", 7, true, false, unsubscribe_run};
 
-#define NS "admin/v2/namespaces/N/N"
-static const struct admin_route routes[] = {
-    {"PUT", NS "/unload", work_start, &unload},
-    {"PUT", NS "/*/unload", work_start, &unload_bundle},
-    {"POST", NS "/clearBacklog", work_start, &clear},
-    {"POST", NS "/clearBacklog/*", work_start, &clear_one},
-    {"POST", NS "/*/clearBacklog", work_start, &clear_bundle},
-    {"POST", NS "/*/clearBacklog/*", work_start, &clear_bundle_one},
-    {"POST", NS "/unsubscribe/*", work_start, &unsubscribe},
-    {"POST", NS "/*/unsubscribe/*", work_start, &unsubscribe_bundle},
-};
+static const struct admin_route routes[] = {ADMIN_ROUTES_NAMESPACE_WORK};
 const struct admin_route_table admin_namespace_work = {routes, OX_COUNT(routes)};

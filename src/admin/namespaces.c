@@ -4,6 +4,7 @@
 
 #include "admin/node.h"
 #include "broker/namespace_admin.h"
+#include "gen/rest_routes.h"
 
 #define NAME_AT 6 // the segment behind a word like "property"
 
@@ -359,27 +360,5 @@ static void ns_clusters_set(struct admin_request *r)
         admin_node_change(r, admin_namespace_path(r->ns), "Namespace", NULL, clusters_change, clusters_changed);
 }
 
-#define NS "admin/v2/namespaces/N/N"
-static const struct admin_route routes[] = {
-    {"GET", "admin/v2/namespaces/*", ns_list, NULL},
-    {"GET", NS, ns_part_get, &part_all},
-    {"PUT", NS, ns_create, NULL},
-    {"DELETE", NS, ns_delete, NULL},
-    {"GET", NS "/topics", ns_topics, NULL},
-    {"GET", NS "/bundles", ns_part_get, &part_bundles},
-    {"GET", NS "/properties", ns_part_get, &part_properties},
-    {"PUT", NS "/properties", ns_properties_set, NULL},
-    {"DELETE", NS "/properties", ns_properties_clear, NULL},
-    {"GET", NS "/property/*", ns_property_get, NULL},
-    {"PUT", NS "/property/*/*", ns_property_set, NULL},
-    {"DELETE", NS "/property/*", ns_property_remove, NULL},
-    {"GET", NS "/replication", ns_part_get, &part_clusters},
-    {"POST", NS "/replication", ns_clusters_set, &part_clusters},
-    {"GET", NS "/allowedClusters", ns_part_get, &part_allowed},
-    {"POST", NS "/allowedClusters", ns_clusters_set, &part_allowed},
-    {"GET", NS "/permissions", ns_part_get, &part_roles},
-    {"GET", NS "/permissions/subscription", ns_part_get, &part_subscription_roles},
-    {"GET", "admin/v2/D/N/N", ns_domain_topics, NULL},
-    {"GET", "admin/v2/D/N/N/partitioned", ns_partitioned_topics, NULL},
-};
+static const struct admin_route routes[] = {ADMIN_ROUTES_NAMESPACES};
 const struct admin_route_table admin_namespaces = {routes, OX_COUNT(routes)};

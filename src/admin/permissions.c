@@ -3,6 +3,7 @@
 
 #include "admin/node.h"
 #include "broker/partitions.h"
+#include "gen/rest_routes.h"
 
 #define ROLE_AT 6       // the segment behind "permissions" of a namespace
 #define TOPIC_ROLE_AT 7 // and of a topic
@@ -229,15 +230,5 @@ static void topic_revoke(struct admin_request *r)
     topic_look(r, topic_revoke_found);
 }
 
-#define NS "admin/v2/namespaces/N/N/permissions"
-#define TOPIC "admin/v2/D/T/T/T/permissions"
-static const struct admin_route routes[] = {
-    {"POST", NS "/subscription/*", subscription_grant, NULL},
-    {"POST", NS "/*", role_grant, NULL},
-    {"DELETE", NS "/*", role_revoke, NULL},
-    {"DELETE", NS "/*/*", subscription_revoke, NULL},
-    {"GET", TOPIC, topic_show, NULL},
-    {"POST", TOPIC "/*", topic_grant, NULL},
-    {"DELETE", TOPIC "/*", topic_revoke, NULL},
-};
+static const struct admin_route routes[] = {ADMIN_ROUTES_PERMISSIONS};
 const struct admin_route_table admin_permissions = {routes, OX_COUNT(routes)};

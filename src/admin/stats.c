@@ -4,6 +4,7 @@
 #include "admin/each.h"
 #include "broker/compaction.h"
 #include "broker/producer.h"
+#include "gen/rest_routes.h"
 
 static void put(json_t *object, const char *name, json_t *take_value)
 {
@@ -526,12 +527,5 @@ static void stats_verbs(struct admin_request *r)
     each_start(each_new(r, (const struct admin_verb *)r->route->arg));
 }
 
-#define TOPIC "admin/v2/D/T/T/T"
-static const struct admin_route routes[] = {
-    {"GET", TOPIC "/stats", stats_verbs, &stats_verb},
-    {"GET", TOPIC "/partitioned-stats", stats_verbs, &partitioned_verb},
-    {"GET", TOPIC "/internalStats", stats_verbs, &internal_verb},
-    {"GET", TOPIC "/partitioned-internalStats", stats_verbs, &internal_all_verb},
-    {"GET", TOPIC "/internal-info", stats_verbs, &info_verb},
-};
+static const struct admin_route routes[] = {ADMIN_ROUTES_STATS};
 const struct admin_route_table admin_stats = {routes, OX_COUNT(routes)};

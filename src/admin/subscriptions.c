@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "admin/each.h"
+#include "gen/rest_routes.h"
 
 #define SUBSCRIPTION_AT 7 // the segment of the path with the name
 #define NUMBER_AT 9       // that of a count or a time
@@ -342,19 +343,5 @@ static void subscription_list(struct admin_request *r)
     each_start(each_new(r, &list_verb));
 }
 
-#define SUBSCRIPTION "admin/v2/D/T/T/T/subscription/*"
-static const struct admin_route routes[] = {
-    {"GET", "admin/v2/D/T/T/T/subscriptions", subscription_list, NULL},
-    {"PUT", SUBSCRIPTION, subscription_create, NULL},
-    {"DELETE", SUBSCRIPTION, subscription_delete, NULL},
-    {"POST", SUBSCRIPTION "/skip_all", subscription_skip_all, NULL},
-    {"POST", SUBSCRIPTION "/skip/*", subscription_skip, NULL},
-    {"POST", SUBSCRIPTION "/resetcursor", subscription_reset_id, NULL},
-    {"POST", SUBSCRIPTION "/resetcursor/*", subscription_reset_time, NULL},
-    {"POST", SUBSCRIPTION "/expireMessages", subscription_expire_id, NULL},
-    {"POST", SUBSCRIPTION "/expireMessages/*", subscription_expire, NULL},
-    {"POST", "admin/v2/D/T/T/T/all_subscription/expireMessages/*", subscription_expire_all, NULL},
-    {"GET", SUBSCRIPTION "/properties", subscription_properties_get, NULL},
-    {"PUT", SUBSCRIPTION "/properties", subscription_properties_set, NULL},
-};
+static const struct admin_route routes[] = {ADMIN_ROUTES_SUBSCRIPTIONS};
 const struct admin_route_table admin_subscriptions = {routes, OX_COUNT(routes)};

@@ -3,6 +3,7 @@
 
 #include "admin/node.h"
 #include "broker/namespace_admin.h"
+#include "gen/rest_routes.h"
 
 #define TENANT_AT 3
 
@@ -218,9 +219,5 @@ static void tenant_delete(struct admin_request *r)
     ox_tenant_delete(r->admin->shard, &c->delete, r->segments[TENANT_AT]);
 }
 
-static const struct admin_route routes[] = {
-    {"GET", "admin/v2/tenants", tenants_list, NULL},       {"GET", "admin/v2/tenants/*", tenant_get, NULL},
-    {"PUT", "admin/v2/tenants/*", tenant_write, "make"},   {"POST", "admin/v2/tenants/*", tenant_write, NULL},
-    {"DELETE", "admin/v2/tenants/*", tenant_delete, NULL},
-};
+static const struct admin_route routes[] = {ADMIN_ROUTES_TENANTS};
 const struct admin_route_table admin_tenants = {routes, OX_COUNT(routes)};

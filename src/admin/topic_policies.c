@@ -6,6 +6,7 @@
 #include "admin/each.h"
 #include "admin/node.h"
 #include "admin/policy.h"
+#include "gen/rest_routes.h"
 
 enum tp_layout {
     TP_PLAIN,        // a member of its own
@@ -501,16 +502,5 @@ static void tp_remove_all(struct admin_request *r)
     tp_begin(r, NULL, false);
 }
 
-#define POLICY "admin/v2/D/T/T/T/*"
-static const struct admin_route routes[] = {
-    {"GET", "admin/v2/D/T/T/T/backlogQuotaMap", tp_quota_map, NULL},
-    {"DELETE", "admin/v2/D/T/T/T/policies", tp_remove_all, NULL},
-    {"GET", POLICY "/dispatchRate", tp_subscription, NULL},
-    {"POST", POLICY "/dispatchRate", tp_subscription, NULL},
-    {"DELETE", POLICY "/dispatchRate", tp_subscription, NULL},
-    {"GET", POLICY, tp_policy, NULL},
-    {"POST", POLICY, tp_policy, NULL},
-    {"PUT", POLICY, tp_policy, NULL},
-    {"DELETE", POLICY, tp_policy, NULL},
-};
+static const struct admin_route routes[] = {ADMIN_ROUTES_TOPIC_POLICIES};
 const struct admin_route_table admin_topic_policies = {routes, OX_COUNT(routes)};

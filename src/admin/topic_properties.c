@@ -3,6 +3,7 @@
 
 #include "admin/each.h"
 #include "admin/node.h"
+#include "gen/rest_routes.h"
 
 // Properties of the log that are not the user's.
 static bool property_is_ours(const char *name)
@@ -143,10 +144,5 @@ static void properties_remove(struct admin_request *r)
     each_start(e);
 }
 
-#define PROPERTIES "admin/v2/D/T/T/T/properties"
-static const struct admin_route routes[] = {
-    {"GET", PROPERTIES, properties_get, NULL},
-    {"PUT", PROPERTIES, properties_put, NULL},
-    {"DELETE", PROPERTIES, properties_remove, NULL},
-};
+static const struct admin_route routes[] = {ADMIN_ROUTES_TOPIC_PROPERTIES};
 const struct admin_route_table admin_topic_properties = {routes, OX_COUNT(routes)};

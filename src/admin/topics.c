@@ -5,6 +5,7 @@
 #include "admin/each.h"
 #include "admin/node.h"
 #include "broker/compaction.h"
+#include "gen/rest_routes.h"
 
 // What a topic's request waits for; one at a time.
 struct topic_call {
@@ -444,22 +445,5 @@ static void topic_backlog(struct admin_request *r)
     each_start(e);
 }
 
-#define TOPIC "admin/v2/D/T/T/T"
-static const struct admin_route routes[] = {
-    {"PUT", TOPIC, topic_create, NULL},
-    {"DELETE", TOPIC, topic_delete, NULL},
-    {"GET", TOPIC "/partitions", partitions_get, NULL},
-    {"PUT", TOPIC "/partitions", partitions_create, NULL},
-    {"POST", TOPIC "/partitions", partitions_update, NULL},
-    {"DELETE", TOPIC "/partitions", partitions_delete, NULL},
-    {"POST", TOPIC "/createMissedPartitions", partitions_complete, "complete"},
-    {"PUT", TOPIC "/unload", topic_verb, &unload_verb},
-    {"POST", TOPIC "/terminate", topic_verb, &terminate_verb},
-    {"POST", TOPIC "/terminate/partitions", topic_verb, &terminate_all_verb},
-    {"DELETE", TOPIC "/truncate", topic_verb, &truncate_verb},
-    {"POST", TOPIC "/trim", topic_verb, &trim_verb},
-    {"PUT", TOPIC "/compaction", topic_verb, &compact_verb},
-    {"GET", TOPIC "/compaction", topic_verb, &compaction_verb},
-    {"PUT", TOPIC "/backlogSize", topic_backlog, NULL},
-};
+static const struct admin_route routes[] = {ADMIN_ROUTES_TOPICS};
 const struct admin_route_table admin_topics = {routes, OX_COUNT(routes)};
