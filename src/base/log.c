@@ -2,6 +2,7 @@
 #include "base/log.h"
 
 #include <stdarg.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/mem.h"
@@ -40,6 +41,16 @@ void ox_log_quote(struct ox_str *out, const char *text)
     ox_str_add(out, "\"", 1);
 }
 
+static void log_keep(struct ox_log_ring *ring, const struct ox_str *line)
+{
+    char *to = ring->lines[ring->count % OX_LOG_RING_LINES];
+    size_t len = OX_MIN(line->len, (size_t)OX_LOG_RING_BYTES - 1);
+    memcpy(to, line->data, len);
+    to[len - 1] = '\n';
+    to[len] = 0;
+    ring->count++;
+}
+
 static void str_cleanup(struct ox_str *s)
 {
     ox_str_fini(s);
@@ -61,5 +72,8 @@ void ox_log_line(struct ox_log *log, enum ox_log_level level, const char *event,
         log_add_escaped(&line, pairs.data);
     }
     ox_str_add(&line, "\n", 1);
-    log->write(log->ctx, line.data, (unsigned)line.len);
+    if (log->ring)
+        log_keep(log->ring, &line);
+    if (level >= log->level)
+        log->write(log->ctx, line.data, (unsigned)line.len);
 }

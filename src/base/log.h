@@ -8,12 +8,21 @@
 
 enum ox_log_level { OX_LOG_DEBUG, OX_LOG_INFO, OX_LOG_WARN, OX_LOG_ERROR };
 
+// The last lines of a log, those below its level too, so that a crash can show them: fixed memory that a signal handler can read. Zeroed memory is an empty ring.
+#define OX_LOG_RING_LINES 128u
+#define OX_LOG_RING_BYTES 320u
+struct ox_log_ring {
+    uint64_t count; // lines written so far; the oldest kept one is at count % OX_LOG_RING_LINES, once it has been full
+    char lines[OX_LOG_RING_LINES][OX_LOG_RING_BYTES]; // each ends with its newline and a zero; long ones are cut
+};
+
 // Where lines go. Public members are set by the program that makes the log.
 struct ox_log {
     enum ox_log_level level;                                  // lines below it are dropped
     void (*write)(void *ctx, const char *line, unsigned len); // gets whole lines with their newline
     uint64_t (*wall_ms)(void *ctx);                           // ms since 1970, for the line's time
     void *ctx;
+    struct ox_log_ring *ring; // gets every line; NULL: none is kept
 };
 
 // For a value that may hold spaces but no quotes: `"reason=" OX_LOG_Q`.
@@ -29,10 +38,10 @@ void ox_log_quote(struct ox_str *out, const char *text);
 void ox_log_line(struct ox_log *log, enum ox_log_level level, const char *event, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-// True if lines of a level are written; log may be NULL.
+// True if lines of a level are written or kept; log may be NULL.
 static inline bool ox_log_on(const struct ox_log *log, enum ox_log_level level)
 {
-    return log && level >= log->level;
+    return log && (level >= log->level || log->ring);
 }
 #define ox_debug(log, event, ...) \
     ((void)(ox_log_on(log, OX_LOG_DEBUG) && (ox_log_line(log, OX_LOG_DEBUG, event, __VA_ARGS__), 1)))

@@ -10,10 +10,8 @@
 
 static void *mem_checked(void *p)
 {
-    if (__builtin_expect(p == NULL, 0)) {
-        fputs("out of memory\n", stderr);
-        abort();
-    }
+    if (__builtin_expect(p == NULL, 0))
+        ox_abort("out of memory");
     return p;
 }
 

@@ -12,6 +12,8 @@
 #define OX_MS UINT64_C(1000000)     // nanoseconds in a millisecond
 #define OX_SEC UINT64_C(1000000000) // nanoseconds in a second
 
+#define OX_TURN_SLOW_NS (5 * OX_MS) // a turn should take no longer
+
 struct ox_job;
 struct ox_loop;
 
@@ -36,6 +38,8 @@ struct ox_loop {
     bool crash_armed;                // private: a crash point may be armed
     bool dead; // read-only: this (simulated) process has crashed: every port answers SHUTDOWN and does nothing
     struct ox_list turn_end; // private: hooks to run when the ready queue has run dry
+    uint64_t turn_longest_ns; // how long the longest turn kept everybody else waiting since somebody set this to 0; 0 in a simulation
+    uint64_t turns_slow;      // read-only: turns longer than OX_TURN_SLOW_NS
 };
 
 // Prepares the shared part; called by bodies.

@@ -63,6 +63,16 @@ void ox_net_unlisten(struct ox_listener *l)
     l->net->body->unlisten(l);
 }
 
+void ox_listener_pause(struct ox_listener *l)
+{
+    l->net->body->hold(l, true);
+}
+
+void ox_listener_resume(struct ox_listener *l)
+{
+    l->net->body->hold(l, false);
+}
+
 void ox_net_connect(struct ox_net *net, struct ox_op *op, const char *host, uint16_t port, struct ox_stream **ret)
 {
     if (!net->loop->dead) {

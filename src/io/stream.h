@@ -69,6 +69,7 @@ void ox_stream_abort(struct ox_stream *s, enum ox_err err);
 struct ox_net_body {
     enum ox_err (*listen)(struct ox_net *net, const char *host, uint16_t port, struct ox_listener **ret);
     void (*unlisten)(struct ox_listener *l);
+    void (*hold)(struct ox_listener *l, bool on);
     void (*connect)(struct ox_net *net, struct ox_op *op, const char *host, uint16_t port, struct ox_stream **ret);
 };
 struct ox_net {
@@ -87,6 +88,10 @@ struct ox_listener {
 enum ox_err ox_net_listen(struct ox_net *net, const char *host, uint16_t port, struct ox_listener **ret) OX_CHECKED;
 // Stops listening and frees the listener; accepted streams live on.
 void ox_net_unlisten(struct ox_listener *l);
+// Accepts nothing until ox_listener_resume: connections that come wait with the kernel, as many as it keeps. Neither call may be made before `accept` is set.
+void ox_listener_pause(struct ox_listener *l);
+// Accepts again.
+void ox_listener_resume(struct ox_listener *l);
 // Connects; on success *ret is a stream whose events the owner sets in the operation's done (reads start after it). Errors: CONNECTION_REFUSED, TIMEOUT (10 s), INVALID, IO.
 void ox_net_connect(struct ox_net *net, struct ox_op *op, const char *host, uint16_t port, struct ox_stream **ret);
 

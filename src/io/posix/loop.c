@@ -104,6 +104,7 @@ struct ox_loop *ox_posix_loop_new(struct ox_log *log)
     signal(SIGPIPE, SIG_IGN);
     posix_file_limit(p);
     OX_ASSERT(uv_loop_init(&p->uv) == 0);
+    OX_ASSERT(uv_loop_configure(&p->uv, UV_METRICS_IDLE_TIME) == 0);
     OX_ASSERT(uv_timer_init(&p->uv, &p->timer) == 0);
     p->timer.data = p;
     posix_lanes_start(p);
@@ -136,12 +137,25 @@ static void posix_set_timer(struct posix_loop *p, uint64_t due_ns)
     uv_timer_start(&p->timer, timer_fired, wait_ns / OX_MS + (wait_ns % OX_MS != 0), 0);
 }
 
+// A turn: from the end of the poll to the next one; sleep in the poll is none of it.
+static void posix_turn_over(struct posix_loop *p)
+{
+    uint64_t now = uv_hrtime(), idle = uv_metrics_idle_time(&p->uv), busy = now - p->turn_ns - (idle - p->idle_ns);
+    if (busy > p->loop.turn_longest_ns)
+        p->loop.turn_longest_ns = busy;
+    p->loop.turns_slow += busy > OX_TURN_SLOW_NS;
+    p->turn_ns = now;
+    p->idle_ns = idle;
+}
+
 void ox_posix_run(struct ox_loop *loop)
 {
     struct posix_loop *p = posix_of(loop);
     p->stopping = false;
+    p->turn_ns = uv_hrtime();
     while (true) {
         uint64_t due_ns = ox_loop_turn(loop);
+        posix_turn_over(p);
         if (p->stopping)
             return;
         if (due_ns != 0)
@@ -196,6 +210,29 @@ static void signal_came(uv_signal_t *handle, int signo)
     p->on_signal(p->on_signal_ctx, signo);
 }
 
+static void posix_catch(struct posix_loop *p, uv_signal_t *handle, uv_signal_cb came, int signo)
+{
+    OX_ASSERT(uv_signal_init(&p->uv, handle) == 0);
+    handle->data = p;
+    OX_ASSERT(uv_signal_start(handle, came, signo) == 0);
+}
+
+static void hangup_came(uv_signal_t *handle, int signo)
+{
+    struct posix_loop *p = handle->data;
+    (void)signo;
+    p->on_hangup(p->on_hangup_ctx);
+}
+
+void ox_posix_on_hangup(struct ox_loop *loop, void (*fn)(void *ctx), void *ctx)
+{
+    struct posix_loop *p = posix_of(loop);
+    OX_ASSERT(!p->on_hangup && fn);
+    p->on_hangup = fn;
+    p->on_hangup_ctx = ctx;
+    posix_catch(p, &p->signals[2], hangup_came, SIGHUP);
+}
+
 void ox_posix_on_signal(struct ox_loop *loop, void (*fn)(void *ctx, int signo), void *ctx)
 {
     static const int numbers[2] = {SIGTERM, SIGINT};
@@ -203,11 +240,8 @@ void ox_posix_on_signal(struct ox_loop *loop, void (*fn)(void *ctx, int signo), 
     OX_ASSERT(!p->on_signal && fn);
     p->on_signal = fn;
     p->on_signal_ctx = ctx;
-    for (int i = 0; i < 2; i++) {
-        OX_ASSERT(uv_signal_init(&p->uv, &p->signals[i]) == 0);
-        p->signals[i].data = p;
-        OX_ASSERT(uv_signal_start(&p->signals[i], signal_came, numbers[i]) == 0);
-    }
+    for (int i = 0; i < 2; i++)
+        posix_catch(p, &p->signals[i], signal_came, numbers[i]);
 }
 
 struct ox_posix_watch {

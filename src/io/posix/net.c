@@ -6,13 +6,18 @@
 #include "io/posix/posix_int.h"
 #include "io/posix/stream.h"
 
-#define NET_BACKLOG 1024
+#define NET_BACKLOG 4096 // the kernel may keep fewer
+#define NET_ACCEPTS_A_TURN 64u // a crowd at the door is for several turns
 #define NET_CONNECT_NS (10 * OX_SEC)
 
 struct posix_listener {
     struct ox_listener listener;
     uv_tcp_t tcp;
     bool refusing; // the last connection was one too many
+    bool held;     // by its owner
+    bool pending;  // libuv has a connection that was not taken, and looks for no other until it is
+    unsigned accepted; // in this turn
+    struct ox_turn_hook turn;
 };
 
 // A connect: first perhaps a look-up of the name, then one address after another.
@@ -47,21 +52,46 @@ static bool listener_refuses(struct posix_listener *l, const struct posix_stream
     return refuses;
 }
 
-static void listener_connection(uv_stream_t *handle, int status)
+static void listener_take(struct posix_listener *l)
 {
-    struct posix_listener *l = CONTAINER_OF((uv_tcp_t *)handle, struct posix_listener, tcp);
-    if (status != 0) {
-        ox_warn(l->listener.net->loop->log, "posix.accept_failed", "error=%s", uv_err_name(status));
-        return;
-    }
     struct posix_stream *s = posix_stream_new(l->listener.net->loop);
-    if (uv_accept(handle, (uv_stream_t *)&s->tcp) != 0 || !l->listener.accept || listener_refuses(l, s)) {
+    l->pending = false;
+    l->accepted++;
+    ox_turn_end(l->listener.net->loop, &l->turn);
+    if (uv_accept((uv_stream_t *)&l->tcp, (uv_stream_t *)&s->tcp) != 0 || !l->listener.accept || listener_refuses(l, s)) {
         s->told = true;
         posix_stream_kill(s, OX_E_DISCONNECTED);
         return;
     }
     posix_stream_connected(s);
     l->listener.accept(&l->listener, &s->stream);
+}
+
+static void listener_connection(uv_stream_t *handle, int status)
+{
+    struct posix_listener *l = CONTAINER_OF((uv_tcp_t *)handle, struct posix_listener, tcp);
+    if (status != 0)
+        ox_warn(l->listener.net->loop->log, "posix.accept_failed", "error=%s", uv_err_name(status));
+    else if (l->held || l->accepted >= NET_ACCEPTS_A_TURN)
+        l->pending = true;
+    else
+        listener_take(l);
+}
+
+static void listener_turn(struct ox_turn_hook *hook)
+{
+    struct posix_listener *l = CONTAINER_OF(hook, struct posix_listener, turn);
+    l->accepted = 0;
+    if (l->pending && !l->held)
+        listener_take(l);
+}
+
+static void net_hold(struct ox_listener *listener, bool on)
+{
+    struct posix_listener *l = CONTAINER_OF(listener, struct posix_listener, listener);
+    l->held = on;
+    if (l->pending && !on)
+        ox_turn_end(listener->net->loop, &l->turn);
 }
 
 static bool net_parse(const char *host, uint16_t port, struct sockaddr_storage *ret)
@@ -110,6 +140,7 @@ static enum ox_err net_listen(struct ox_net *net, const char *host, uint16_t por
     if (err)
         return err;
     struct posix_listener *l = ox_malloc(sizeof(*l));
+    l->turn.run = listener_turn;
     OX_ASSERT(uv_tcp_init(&p->uv, &l->tcp) == 0);
     int status = listener_bind(l, &addr);
     if (status != 0) {
@@ -123,7 +154,9 @@ static enum ox_err net_listen(struct ox_net *net, const char *host, uint16_t por
 
 static void net_unlisten(struct ox_listener *listener)
 {
-    uv_close((uv_handle_t *)&CONTAINER_OF(listener, struct posix_listener, listener)->tcp, listener_freed);
+    struct posix_listener *l = CONTAINER_OF(listener, struct posix_listener, listener);
+    ox_turn_end_cancel(listener->net->loop, &l->turn);
+    uv_close((uv_handle_t *)&l->tcp, listener_freed);
 }
 
 static void connect_free_if_over(struct net_connect *k)
@@ -253,4 +286,4 @@ static void net_connect(struct ox_net *net, struct ox_op *op, const char *host, 
     connect_free_if_over(k);
 }
 
-const struct ox_net_body posix_net_body = {.listen = net_listen, .unlisten = net_unlisten, .connect = net_connect};
+const struct ox_net_body posix_net_body = {.listen = net_listen, .unlisten = net_unlisten, .hold = net_hold, .connect = net_connect};

@@ -41,6 +41,48 @@ void ox_posix_loop_free(struct ox_loop *loop);
 // Has fn called from the loop for each SIGTERM and SIGINT, instead of their default. Once per loop.
 void ox_posix_on_signal(struct ox_loop *loop, void (*fn)(void *ctx, int signo), void *ctx);
 
+// Has fn called from the loop for each SIGHUP, instead of its default. Once per loop.
+void ox_posix_on_hangup(struct ox_loop *loop, void (*fn)(void *ctx), void *ctx);
+
+// ---- the service manager (sd_notify): what systemd is told, if it has asked for it by NOTIFY_SOCKET
+
+struct ox_posix_notify;
+// NULL if nobody has asked, or what was asked for is no socket's name. Never blocks.
+struct ox_posix_notify *ox_posix_notify_new(void);
+// Sends lines VARIABLE=VALUE ("READY=1\nSTATUS=..."). n may be NULL. False: nobody has taken it.
+bool ox_posix_notify(struct ox_posix_notify *n, const char *lines);
+// Closes the socket. n may be NULL.
+void ox_posix_notify_free(struct ox_posix_notify *n);
+// How often WATCHDOG=1 is wanted at least, in ns (WATCHDOG_USEC, WATCHDOG_PID); 0: not at all.
+uint64_t ox_posix_watchdog_ns(void);
+
+// ---- the end of a process that goes wrong
+
+// What a crash report says beside what has happened. Borrowed for the rest of the process's life.
+struct ox_posix_crash {
+    const char *dir;                // reports go there: crash-<UTC time>-<pid>.txt; NULL, or cannot be written: to standard error only
+    const char *version;            // of the program
+    const struct ox_log_ring *ring; // the last events, or NULL
+};
+// From here on SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT (assertions, out of memory: ox_abort) write a report to standard error and into a file: signal,
+// address, version, build id, backtrace, last events. Then the signal has its usual effect (a core dump). A signal that has a handler already keeps it: a sanitizer's are its own. Once, early.
+void ox_posix_crash_install(const struct ox_posix_crash *crash);
+
+// What the process uses of its machine; what cannot be told is 0.
+struct ox_posix_usage {
+    uint64_t cpu_ns;         // processor time since it began, all threads
+    uint64_t resident_bytes; // memory
+    uint64_t memory_bytes;   // the machine's, or what the process is allowed
+    uint32_t processors;
+};
+void ox_posix_usage(struct ox_posix_usage *ret);
+// Its address space in bytes, and its descriptors: open and allowed. Takes as long as there are many: for helper threads.
+struct ox_posix_files {
+    uint64_t virtual_bytes, max;
+    uint32_t open;
+};
+void ox_posix_files(struct ox_posix_files *ret);
+
 // A file descriptor of another library (an epoll of an HTTP server) that the loop watches for readability.
 struct ox_posix_watch;
 // Calls fn from the loop, with turns in between, as long as fd is readable. The descriptor stays the caller's and must outlive the watch.

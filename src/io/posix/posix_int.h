@@ -35,10 +35,13 @@ struct posix_loop {
     uv_timer_t timer;      // wakes the poll for the first timer
     uint64_t timer_due_ns; // what it is set to; UINT64_MAX: stopped
     uv_async_t jobs_done;
-    uv_signal_t signals[2];
+    uv_signal_t signals[3]; // SIGTERM, SIGINT, SIGHUP
     void (*on_signal)(void *ctx, int signo);
     void *on_signal_ctx;
+    void (*on_hangup)(void *ctx);
+    void *on_hangup_ctx;
     uint64_t wall_ms; // as asked for first in this turn; 0: not asked for yet
+    uint64_t turn_ns, idle_ns; // when the last turn ended, and how long the loop had slept by then
     bool stopping;
     struct posix_lane lanes[OX_LANES];
     bool busy_wait;         // see ox_posix_journal_busy_wait
