@@ -186,6 +186,7 @@ static void cursor_advance(struct ox_cursor *c)
         if (!range || range->first > next.entry)
             return;
         c->mark_delete = (struct ox_pos){next.ledger, range->last};
+        c->advanced_ms = ox_wall_ms(c->ml->factory->loop);
     }
 }
 
@@ -281,6 +282,8 @@ static void cursor_mark(struct ox_cursor *c, struct ox_cursor_ack *ack, struct o
     if (properties)
         ox_kv_copy(&c->position_properties, properties);
     c->mark_delete = to;
+    if (!ox_pos_equal(before, to))
+        c->advanced_ms = ox_wall_ms(c->ml->factory->loop);
     cursor_drop_passed(c);
     cursor_settle(c);
     ox_batch_acks_forget_upto(&c->batches, to);
@@ -421,6 +424,27 @@ void ox_cursor_reset_into(struct ox_cursor *c, struct ox_op *op, struct ox_pos m
 void ox_cursor_reset(struct ox_cursor *c, struct ox_op *op, struct ox_pos p)
 {
     ox_cursor_reset_into(c, op, p, p, NULL, 0);
+}
+
+static uint64_t ranges_count(const struct ox_ranges *ranges)
+{
+    uint64_t count = 0;
+    for (const struct ox_range *r = ox_ranges_at_or_after(ranges, 0); r; r = ox_ranges_at_or_after(ranges, r->last + 1))
+        count++;
+    return count;
+}
+
+void ox_cursor_figures(const struct ox_cursor *c, struct ox_cursor_figures *ret)
+{
+    const struct cursor_impl *impl = cursor_impl(c);
+    struct ox_loop *loop = c->ml->factory->loop;
+    bool made = c->cursor_ledger >= 0 && impl->ledger_since_ns;
+    *ret = (struct ox_cursor_figures){.waits = impl->reading != NULL,
+                                      .ledger_last = c->cursor_ledger >= 0 ? impl->next_entry - 1 : -1};
+    if (made)
+        ret->switched_ms = ox_wall_ms(loop) - (ox_now_ns(loop) - impl->ledger_since_ns) / OX_MS;
+    for (size_t i = 0; i < c->hole_count; i++)
+        ret->acked_ranges += ranges_count(&c->holes[i].acked);
 }
 
 void ox_cursors_ledger_gone(struct ox_mledger *ml, int64_t ledger)

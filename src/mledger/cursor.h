@@ -40,6 +40,7 @@ struct ox_cursor {
     struct ox_kv position_properties; // long values kept with the position, as decimal texts
     struct ox_batch_acks batches;     // entries that are acknowledged in part
     uint64_t last_active_ms;
+    uint64_t advanced_ms;  // wall time at which mark_delete last moved on; 0: not since the cursor was opened
     int64_t cursor_ledger; // -1: none
     uint64_t ack_epoch;    // rises with every reset; late answers are recognised by it
     struct ox_link link;   // private: in ml->cursors
@@ -80,6 +81,14 @@ void ox_cursor_set_part(struct ox_cursor *c, struct ox_pos p, const uint64_t *bi
 const struct ox_batch_ack *ox_cursor_part(const struct ox_cursor *c, struct ox_pos p);
 // True if an entry is acknowledged.
 bool ox_cursor_is_deleted(const struct ox_cursor *c, struct ox_pos p);
+// What statistics tell of a cursor beside its members.
+struct ox_cursor_figures {
+    bool waits;            // a read is pending
+    int64_t ledger_last;   // last entry of the cursor ledger that this process has written; -1: none
+    uint64_t switched_ms;  // wall time at which it made the cursor ledger; 0: it made none
+    uint64_t acked_ranges; // ranges of acknowledged entries behind mark_delete
+};
+void ox_cursor_figures(const struct ox_cursor *c, struct ox_cursor_figures *ret);
 // Entries not acknowledged yet.
 uint64_t ox_cursor_backlog(const struct ox_cursor *c);
 

@@ -2,6 +2,7 @@
 #include "mledger/mledger_int.h"
 
 #define MINUTE_NS (60 * OX_SEC)
+#define SHRINK_BYTES (UINT64_C(1) << 20) // of the cache, given up in one turn
 
 void ox_ml_settings_init(struct ox_ml_settings *s)
 {
@@ -31,9 +32,29 @@ static void factory_counter(struct ox_ml_factory *f, struct ox_metric *m, const 
     ox_metric_init(m, f->metrics, OX_METRIC_COUNTER, name, help, NULL);
 }
 
+static void factory_shrink(struct ox_timer *timer)
+{
+    struct ox_ml_factory *f = CONTAINER_OF(timer, struct ox_ml_factory, shrink);
+    uint64_t used = OX_MIN(f->cache.bytes_max, f->cache.bytes), step = OX_MIN(used, SHRINK_BYTES);
+    ox_tail_cache_limit(&f->cache, OX_MAX(f->cache_bytes, used - step));
+    if (f->cache.bytes_max > f->cache_bytes)
+        ox_timer_start(timer, OX_MS);
+}
+
+void ox_ml_factory_resize(struct ox_ml_factory *f, uint64_t cache_bytes)
+{
+    f->cache_bytes = cache_bytes;
+    if (cache_bytes >= f->cache.bytes_max)
+        ox_tail_cache_limit(&f->cache, cache_bytes);
+    else
+        ox_timer_start(&f->shrink, 0);
+}
+
 void ox_ml_factory_init(struct ox_ml_factory *f, uint64_t cache_bytes)
 {
     ox_tail_cache_init(&f->cache, cache_bytes);
+    f->cache_bytes = cache_bytes;
+    ox_timer_init(&f->shrink, f->loop, factory_shrink);
     f->open = f->claims = (struct ox_map){0};
     ox_list_init(&f->handles);
     ox_list_init(&f->discards);
@@ -60,6 +81,7 @@ void ox_ml_factory_fini(struct ox_ml_factory *f)
     for (size_t i = 0; i < OX_COUNT(all); i++)
         ox_metric_fini(all[i]);
     ox_timer_stop(&f->idle);
+    ox_timer_stop(&f->shrink);
     ox_free(f->sweep_bounds);
     ml_discard_fini(f);
     ml_follow_fini(f);

@@ -61,6 +61,8 @@ struct ox_ml_factory {
     struct ox_ml_settings settings; // public
     const char *instance;           // public: this Oxbow instance's id, written into custom metadata as oxbow/instance
     struct ox_tail_cache cache;     // read-only
+    struct ox_timer shrink;         // private: brings the cache down to cache_bytes, bit by bit
+    uint64_t cache_bytes;           // private: what the cache may hold
     struct ox_map open;             // private: managed ledgers by name
     struct ox_map claims;           // private: logs whose nodes are being worked on from outside, by name (offline.h)
     struct ox_list handles;         // private: ledgers with a handle that can be closed, the longest unused first
@@ -74,6 +76,7 @@ struct ox_ml_factory {
     uint32_t places_known;          // private: so many of the router's places have shown the identity that is on record
     struct ox_metric lost_ledgers, orphans, kept_orphans; // private
     uint64_t append_ns;                                   // read-only: how long appends take, a moving mean over some
+    uint64_t store_read_bytes;                            // read-only: of entries that readers got from ledgers
     const struct ox_ml_append *probe;                     // private: the append that is being timed, since probe_ns
     uint64_t probe_ns;                                    // private
     struct ox_metric appends, append_bytes, append_failures, rollovers, trimmed_ledgers, lost_entries, cursor_flushes; // private
@@ -85,6 +88,8 @@ static inline uint32_t ox_ml_target(const struct ox_ml_factory *f, const char *l
 }
 // Registers the metrics and makes the cache (settings' cache size: cache_bytes).
 void ox_ml_factory_init(struct ox_ml_factory *f, uint64_t cache_bytes);
+// Changes what the cache may hold; a smaller one gives its oldest entries up over some milliseconds.
+void ox_ml_factory_resize(struct ox_ml_factory *f, uint64_t cache_bytes);
 // Waits for deletes of dropped ledgers that are in flight; what pauses before another try is left to the next start's sweep. Once, before fini.
 void ox_ml_factory_drain(struct ox_ml_factory *f, struct ox_op *op);
 // Frees the cache; all managed ledgers must be closed and the factory drained (asserted).

@@ -118,6 +118,7 @@ struct ox_mledger {
     struct ox_map_node by_name;          // private: in factory->open
     uint64_t total_entries, total_bytes; // of all ledgers in the list
     struct ox_kv properties;
+    uint64_t read_entries, read_bytes, store_read_entries; // given to readers since the opening; those of them that came from a ledger
     int64_t dropped;     // the last ledger of the former owner, found empty and dropped at this opening; -1: none
     uint32_t trim_holds; // private: ox_mledger_hold_trim
     void *impl;          // private: struct mledger_impl in mledger_int.h (record, appends in flight, sequences, timers)

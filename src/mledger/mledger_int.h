@@ -137,7 +137,7 @@ struct mledger_impl {
     enum ox_err fail_err;   // not OK: no append is taken any more
     bool broken;            // an append has failed: all behind it fail too
     int64_t acked_index;    // index of the last acknowledged message; -1: none
-    uint64_t rollover_ns;   // drawn: the greatest age of a ledger
+    uint64_t age_share;     // drawn, 0 to 1023: which part of 5 % more than the greatest age its ledgers get
     uint32_t reads;         // in flight
     uint32_t moves;         // relocations and changes of properties in flight
     bool own_retention;     // else the settings' is in force
@@ -172,6 +172,8 @@ const char *ml_state_name(enum ox_ml_state state);
 void ml_fail(struct ox_mledger *ml, enum ox_err err, const char *why);
 // The closing sequence looks again whether the log is quiet.
 void ml_poke(struct ox_mledger *ml);
+// The greatest age of the log's ledgers, by the settings in force.
+uint64_t ml_age_max_ns(const struct mledger_impl *impl);
 // True while the log works: OPEN or ROLLING.
 bool ml_is_open(const struct ox_mledger *ml);
 

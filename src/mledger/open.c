@@ -219,7 +219,7 @@ static ox_step opening_ready(struct ox_seq *s)
         return opening_fail(s, s->err);
     ml_set_state(o->ml, OX_ML_OPEN, "opened");
     if (impl->current)
-        ox_timer_start(&impl->age, impl->rollover_ns);
+        ox_timer_start(&impl->age, ml_age_max_ns(impl));
     ml_follower_check(&impl->follower); // another place may have become active meanwhile
     ox_cursors_check(o->ml);
     return OX_FINISH(s, OX_OK);

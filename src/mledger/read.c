@@ -25,10 +25,24 @@ static struct ox_ml_read *read_of(struct ox_seq *s)
     return CONTAINER_OF(s, struct ox_ml_read, seq);
 }
 
+static void read_count(struct ox_ml_read *r)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < r->count; i++)
+        bytes += r->entries[i].data.len;
+    r->ml->read_entries += r->count;
+    r->ml->read_bytes += bytes;
+    if (!r->ledger)
+        return; // the cache had it
+    r->ml->store_read_entries += r->count;
+    r->ml->factory->store_read_bytes += bytes;
+}
+
 static void read_done(struct ox_seq *s, enum ox_err err)
 {
     struct ox_ml_read *r = read_of(s);
     struct mledger_impl *impl = ml_impl(r->ml);
+    read_count(r);
     if (r->ledger)
         ml_handle_unpin(r->ledger);
     r->ledger = NULL;

@@ -310,7 +310,7 @@ static ox_step roll_recorded(struct ox_seq *s)
     ml_list_count(ml);
     ml->factory->rollovers.value++;
     impl->young = false;
-    ox_timer_start(&impl->age, impl->rollover_ns);
+    ox_timer_start(&impl->age, ml_age_max_ns(impl));
     if (impl->roll.next_broken)
         return roll_fail(s, OX_E_PLACE_FAILED, "the new ledger failed while it was being recorded");
     return OX_FINISH(s, OX_OK);
@@ -328,7 +328,7 @@ static bool roll_is_full(const struct mledger_impl *impl)
 // Full before its time: looked at again when it is old enough, not at each append.
 static void roll_ripen(struct mledger_impl *impl, uint64_t age_ns)
 {
-    uint64_t least_ns = OX_MIN(impl->ml->factory->settings.rollover_ns_min, impl->rollover_ns);
+    uint64_t least_ns = OX_MIN(impl->ml->factory->settings.rollover_ns_min, ml_age_max_ns(impl));
     impl->young = true;
     ox_timer_start(&impl->age, least_ns - age_ns);
 }
@@ -350,7 +350,7 @@ void ml_roll_check(struct ox_mledger *ml)
         return;
     uint64_t age_ns = now - impl->current->created_ns;
     bool full = roll_is_full(impl), old = age_ns >= ml->factory->settings.rollover_ns_min;
-    if ((full && old) || age_ns >= impl->rollover_ns)
+    if ((full && old) || age_ns >= ml_age_max_ns(impl))
         roll_start(ml, NULL, full && old);
     else if (full && !impl->young)
         roll_ripen(impl, age_ns);

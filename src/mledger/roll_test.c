@@ -418,7 +418,7 @@ static void test_roll_by_age_needs_an_entry(void **state)
     (void)state;
     struct roll_rig r;
     rig_init(&r);
-    uint64_t age = ml_impl(r.ml)->rollover_ns;
+    uint64_t age = ml_age_max_ns(ml_impl(r.ml));
     assert_in_range(age, r.w.settings.rollover_ns_max, r.w.settings.rollover_ns_max / 20 * 21);
     world_sleep(&r.w, age + OX_SEC);
     assert_int_equal(r.w.factory.rollovers.value, 0);
@@ -430,6 +430,28 @@ static void test_roll_by_age_needs_an_entry(void **state)
     rig_finish(&r, 1, OX_OK);
     world_sleep(&r.w, age + OX_SEC); // by the timer, without an append
     assert_int_equal(r.w.factory.rollovers.value, 2);
+    rig_fini(&r);
+}
+
+// Settings that change while a log is open: the age counts when it is looked at, the timer of the next ledger has it.
+static void test_roll_follows_a_new_greatest_age(void **state)
+{
+    (void)state;
+    struct roll_rig r;
+    rig_init(&r);
+    rig_append(&r, 1);
+    rig_finish(&r, 1, OX_OK);
+    r.w.factory.settings.rollover_ns_max = 60 * OX_SEC;
+    assert_in_range(ml_age_max_ns(ml_impl(r.ml)), 60 * OX_SEC, 63 * OX_SEC);
+    world_sleep(&r.w, 64 * OX_SEC);
+    rig_append(&r, 1);
+    rig_finish(&r, 1, OX_OK);
+    assert_int_equal(world_roll(&r.w, r.ml), OX_OK);
+    rig_append(&r, 1);
+    rig_finish(&r, 1, OX_OK);
+    int64_t before = r.w.factory.rollovers.value;
+    world_sleep(&r.w, 64 * OX_SEC);
+    assert_int_equal(r.w.factory.rollovers.value, before + 1);
     rig_fini(&r);
 }
 
@@ -613,6 +635,7 @@ int main(void)
         cmocka_unit_test(test_roll_busy_while_one_runs),
         cmocka_unit_test(test_roll_of_an_empty_ledger_drops_it),
         cmocka_unit_test(test_roll_by_age_needs_an_entry),
+        cmocka_unit_test(test_roll_follows_a_new_greatest_age),
         cmocka_unit_test(test_roll_full_ledger_waits_for_its_least_age),
         cmocka_unit_test(test_roll_stamp_and_unknown_fields_survive_a_close),
         cmocka_unit_test(test_roll_record_is_guarded_while_a_ledger_is_in_another_place),

@@ -83,10 +83,10 @@ static void ml_age(struct ox_timer *t)
     ml_roll_check(impl->ml);
 }
 
-static uint64_t ml_draw_age(struct ox_ml_factory *f)
+uint64_t ml_age_max_ns(const struct mledger_impl *impl)
 {
-    uint64_t max = f->settings.rollover_ns_max;
-    return max + max / 20 * (ox_loop_random(f->loop) % 1024) / 1024;
+    uint64_t max = impl->ml->factory->settings.rollover_ns_max;
+    return max + max / 20 * impl->age_share / 1024;
 }
 
 static struct mledger_impl *ml_impl_new(struct ox_mledger *ml)
@@ -96,7 +96,7 @@ static struct mledger_impl *ml_impl_new(struct ox_mledger *ml)
     impl->ml = ml;
     impl->record = ox_record_new();
     impl->acked_index = -1;
-    impl->rollover_ns = ml_draw_age(f);
+    impl->age_share = ox_loop_random(f->loop) % 1024;
     ox_list_init(&impl->pending);
     ox_list_init(&impl->parked);
     ox_ml_owner(f, ml->name, NULL, &impl->owner);

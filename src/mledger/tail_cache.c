@@ -98,6 +98,7 @@ static void slot_release(struct ox_tail_cache *c, struct cache_slot *slot)
 {
     struct ox_slab *slab = slot->data.slab;
     slot->ledger = NULL;
+    c->dropped++;
     c->bytes -= sizeof *slot;
     if (slab && --slab->cached == 0)
         c->bytes -= slab->size + sizeof *slab;
@@ -111,6 +112,12 @@ static void cache_drop_oldest(struct ox_tail_cache *c)
         return;
     ledger_shift(c, slot->ledger);
     slot_release(c, slot);
+}
+
+static void cache_fit(struct ox_tail_cache *c)
+{
+    while (c->bytes > c->bytes_max && c->head < c->tail)
+        cache_drop_oldest(c);
 }
 
 static void cache_grow(struct ox_tail_cache *c)
@@ -195,11 +202,17 @@ void ox_tail_cache_put(struct ox_tail_cache *c, struct ox_pos pos, const struct 
     struct cache_slot *slot = slot_at(c, c->tail);
     *slot = (struct cache_slot){l, cache_take(c, parts, n, len)};
     ledger_add(l, c->tail++);
+    c->inserted++;
     c->bytes += sizeof *slot;
     if (slot->data.slab && slot->data.slab->cached++ == 0)
         c->bytes += slot->data.slab->size + sizeof *slot->data.slab;
-    while (c->bytes > c->bytes_max && c->head < c->tail)
-        cache_drop_oldest(c);
+    cache_fit(c);
+}
+
+void ox_tail_cache_limit(struct ox_tail_cache *c, uint64_t bytes_max)
+{
+    c->bytes_max = bytes_max;
+    cache_fit(c);
 }
 
 bool ox_tail_cache_get(struct ox_tail_cache *c, struct ox_pos pos, struct ox_buf *ret_entry)
@@ -212,6 +225,7 @@ bool ox_tail_cache_get(struct ox_tail_cache *c, struct ox_pos pos, struct ox_buf
     }
     c->hits++;
     *ret_entry = ox_buf_ref(slot_at(c, ledger_slot(l, (size_t)(pos.entry - l->first)))->data);
+    c->hit_bytes += ret_entry->len;
     return true;
 }
 

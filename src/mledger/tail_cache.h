@@ -13,7 +13,10 @@ struct cache_slot;
 struct ox_tail_cache {
     uint64_t bytes_max;      // public
     uint64_t bytes;          // read-only: slab bytes kept alive, and bookkeeping
-    uint64_t hits, misses;   // read-only
+    uint64_t hits, misses;   // read-only: entries that were there, looks that found none
+    uint64_t hit_bytes;      // read-only
+    uint64_t inserted;       // read-only: entries that came
+    uint64_t dropped;        // read-only: those of them that are gone
     struct cache_slot *ring; // private: slots head..tail-1, modulo ring_size (a power of two)
     uint64_t head, tail, ring_size;
     struct ox_map ledgers;       // private: which slots a ledger's entries are in
@@ -21,6 +24,8 @@ struct ox_tail_cache {
     struct ox_slab *packing;     // private: where small entries are copied to
 };
 void ox_tail_cache_init(struct ox_tail_cache *c, uint64_t bytes_max);
+// Changes how much it may hold; what is too much goes at once, the oldest first.
+void ox_tail_cache_limit(struct ox_tail_cache *c, uint64_t bytes_max);
 // Drops everything.
 void ox_tail_cache_fini(struct ox_tail_cache *c);
 // Adds an entry, given in n parts; entries of a ledger come in order. One that uses a quarter of its slab or more is kept by reference, a smaller one is copied

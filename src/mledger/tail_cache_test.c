@@ -126,6 +126,26 @@ static void test_tail_cache_drops_a_ledger_and_ignores_what_is_too_big(void **st
     ox_tail_cache_fini(&c);
 }
 
+static void test_tail_cache_a_new_limit_takes_the_oldest(void **state)
+{
+    (void)state;
+    struct ox_tail_cache c;
+    ox_tail_cache_init(&c, 1 << 20);
+    for (int i = 0; i < 400; i++) {
+        char bytes[1024] = {0};
+        put(&c, 1, i, ox_buf_copy(bytes, sizeof bytes));
+    }
+    assert_true(has(&c, 1, 0));
+    ox_tail_cache_limit(&c, 256 * 1024);
+    assert_true(c.bytes <= 256 * 1024);
+    assert_false(has(&c, 1, 0));
+    assert_true(has(&c, 1, 399));
+    ox_tail_cache_limit(&c, 1 << 20);
+    put(&c, 1, 400, ox_buf_copy("x", 1));
+    assert_true(has(&c, 1, 399) && has(&c, 1, 400));
+    ox_tail_cache_fini(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +154,7 @@ int main(void)
         cmocka_unit_test(test_tail_cache_small_entries_are_packed_together),
         cmocka_unit_test(test_tail_cache_counts_on_behind_a_gap),
         cmocka_unit_test(test_tail_cache_drops_a_ledger_and_ignores_what_is_too_big),
+        cmocka_unit_test(test_tail_cache_a_new_limit_takes_the_oldest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,6 +93,20 @@ struct store *store_new(struct ox_loop *loop, struct ox_fs *fs, const struct ox_
     return s;
 }
 
+void ox_store_settings_changed(struct ox_place *place, const struct ox_store_config *config)
+{
+    if (place->body != &store_body)
+        return;
+    struct store *s = store_of(place);
+    s->cfg.sync_interval_ms = config->sync_interval_ms;
+    s->cfg.reserve_bytes = config->reserve_bytes;
+    s->cfg.inflight_bytes_max = config->inflight_bytes_max;
+    s->cfg.compaction_percent = config->compaction_percent;
+    if (config->compaction_bytes_per_s) // a run that is under way goes on at its old rate when there are to be no more
+        s->cfg.compaction_bytes_per_s = config->compaction_bytes_per_s;
+    compact_kick(s);
+}
+
 static void store_free_tails(struct store *s)
 {
     struct ox_link *link;

@@ -41,4 +41,8 @@ void ox_store_config_init(struct ox_store_config *config, const char *dir);
 void ox_store_open(struct ox_loop *loop, struct ox_fs *fs, struct ox_op *op, const struct ox_store_config *config,
                    struct ox_place **ret);
 
+// Takes new settings of an open store: sync_interval_ms, reserve_bytes, inflight_bytes_max and those of compaction; the others stay as they were.
+// A place that is no store of this kind is left alone.
+void ox_store_settings_changed(struct ox_place *place, const struct ox_store_config *config);
+
 #endif

@@ -16,6 +16,15 @@ void ox_storage_config_init(struct ox_storage_config *c)
     };
 }
 
+void ox_storage_settings_changed(struct ox_storage *st, const struct ox_storage_config *config)
+{
+    struct ox_storage_config *c = &st->p.config;
+    c->skip_idgen = config->skip_idgen;
+    c->window_ms = config->window_ms;
+    c->concurrency = config->concurrency;
+    c->latency_ns = config->latency_ns;
+}
+
 bool ox_storage_activated(const struct ox_storage *st)
 {
     return st->activated;

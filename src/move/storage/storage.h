@@ -52,6 +52,9 @@ void ox_storage_config_init(struct ox_storage_config *c);
 
 struct ox_storage;
 
+// Takes new settings: skip_idgen, window_ms, concurrency and latency_ns; the others stay as they were. What is under way looks at them from its next step on.
+void ox_storage_settings_changed(struct ox_storage *st, const struct ox_storage_config *config);
+
 // Zeroed, set the public members, then ox_storage_resolve.
 struct ox_storage_ports {
     struct ox_loop *loop;
