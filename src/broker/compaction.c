@@ -145,6 +145,7 @@ static void run_note_outcome(struct compaction_run *run, enum ox_err err)
     c->info.duration_ms = (ox_now_ns(sh->loop) - run->started_ns) / OX_MS;
     if (err) {
         c->info.failed_ms = now;
+        c->info.failed++;
         ox_free(c->error);
         c->error = ox_asprintf("%s: %s", run->why ? run->why : "the run ended early", ox_err_text(err));
         ox_warn(sh->log, "compaction.failed", "topic=%s error=%s why=" OX_LOG_Q, c->topic->name.full, ox_err_name(err),
@@ -152,6 +153,7 @@ static void run_note_outcome(struct compaction_run *run, enum ox_err err)
         return;
     }
     c->info.succeeded_ms = now;
+    c->info.succeeded++;
     c->info.removed = run->removed;
     ox_info(sh->log, "compaction.done", "topic=%s ledger=%lld entries=%lld removed=%llu horizon=" OX_POS_FMT " ms=%llu",
             c->topic->name.full, (long long)c->info.ledger, (long long)c->info.entries,
@@ -254,14 +256,17 @@ static void compaction_check(struct ox_topic *t)
         (void)!compaction_begin(t, NULL, false, true);
 }
 
+static void compactions_visit(struct topic_round *round, struct ox_topic *t)
+{
+    (void)round;
+    if (t->state == OX_TOPIC_OPEN && t->ml)
+        compaction_check(t);
+}
+
 static void compactions_check(struct ox_timer *timer)
 {
     struct compactions *all = CONTAINER_OF(timer, struct compactions, timer);
-    OX_MAP_EACH(&all->shard->topics, n) {
-        struct ox_topic *t = CONTAINER_OF(n, struct ox_topic, by_name);
-        if (t->state == OX_TOPIC_OPEN && t->ml)
-            compaction_check(t);
-    }
+    topic_round_start(&all->round);
     ox_timer_start(&all->timer, all->shard->config.compaction_check_ns);
 }
 
@@ -269,6 +274,7 @@ struct compactions *compactions_new(struct ox_shard *sh)
 {
     struct compactions *all = ox_malloc(sizeof *all);
     all->shard = sh;
+    all->round = (struct topic_round){.shard = sh, .visit = compactions_visit};
     ox_list_init(&all->waiting);
     ox_timer_init(&all->timer, sh->loop, compactions_check);
     sh->mledgers->compacted = compaction_move_log;
@@ -281,15 +287,22 @@ void compactions_start(struct compactions *all)
     ox_timer_start(&all->timer, all->shard->config.compaction_check_ns);
 }
 
+void compactions_follow(struct compactions *all, const struct ox_broker_config *before)
+{
+    if (all->shard->config.compaction_check_ns != before->compaction_check_ns)
+        compactions_start(all);
+}
+
 void compactions_stop(struct compactions *all)
 {
     ox_timer_stop(&all->timer);
+    topic_round_stop(&all->round);
 }
 
 void compactions_free(struct compactions *all)
 {
     OX_ASSERT(!all->running && ox_list_empty(&all->waiting));
     all->shard->mledgers->compacted = NULL;
-    ox_timer_stop(&all->timer);
+    compactions_stop(all);
     ox_free(all);
 }

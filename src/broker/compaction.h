@@ -21,6 +21,7 @@ struct ox_compaction_info {
     uint64_t removed;                 // messages that the last run left out
     uint64_t succeeded_ms, failed_ms; // wall time of the last run that did; 0: none
     uint64_t duration_ms;             // of the last run
+    uint64_t succeeded, failed;       // runs of this load of the topic
 };
 void ox_compaction_info(const struct ox_topic *t, struct ox_compaction_info *ret);
 // "NOT_RUN", "RUNNING", "SUCCESS", "ERROR".

@@ -5,6 +5,7 @@
 #include "broker/compaction.h"
 #include "broker/compaction_keys.h"
 #include "broker/topic_int.h"
+#include "broker/topic_round.h"
 #include "mledger/compacted.h"
 
 #define COMPACTION_CURSOR "__compaction"
@@ -46,6 +47,7 @@ struct compactions {
     struct ox_list waiting;         // of struct compaction_run, by link
     struct compaction_run *running; // or NULL
     struct ox_timer timer;          // the next look at thresholds
+    struct topic_round round;       // that look
 };
 
 // compaction.c

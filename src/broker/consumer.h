@@ -58,6 +58,7 @@ struct ox_consumer {
     bool blocked;    // the connection takes no more now
     struct ox_rate out;
     uint32_t unacked;     // messages delivered and not acknowledged (Shared and Key_Shared)
+    uint64_t hashes_cleared; // Key_Shared: hashes of its that others waited for and of which it has none left
     bool held_back;       // too many unacknowledged messages: gets no more now
     void *pending;        // private: the dispatcher's table of what this consumer holds, or NULL
     bool read_compacted;  // it wants only the last message of each key
@@ -85,7 +86,7 @@ struct ox_subscribe {
     int32_t priority;          // in: lower goes first
     struct ox_key_shared keys; // in: of Key_Shared; its ranges are copied
     bool read_compacted; // in: only the last message of each key, as of the last compaction (Exclusive, Failover and readers)
-    bool replicated; // in: the subscription's state is to be replicated: a mark kept with a durable one's position, which nobody takes away
+    bool replicated; // in: the subscription's state is to be replicated: a mark kept with a durable one's position; no consumer takes it away
     const uint64_t *start_set;               // in: bits of the start entry still to be delivered; copied; may be NULL
     size_t start_words;                      // in
     uint64_t epoch;                          // in

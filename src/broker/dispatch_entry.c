@@ -65,6 +65,7 @@ void dispatch_count(struct ox_consumer *c, const struct ox_dispatch *dispatch)
     ox_rate_add(&c->topic->out, dispatch->messages, dispatch->entry.len);
     sh->out_messages.value += dispatch->messages;
     sh->out_bytes.value += (int64_t)dispatch->entry.len;
+    sh->out_bytes_by[c->subscription->is_system].value += (int64_t)dispatch->entry.len;
 }
 
 bool dispatch_retries(struct ox_subscription *s, enum ox_err err, uint64_t *delay_ns)

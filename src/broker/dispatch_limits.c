@@ -56,19 +56,21 @@ void dispatch_limits_follow(struct ox_subscription *s)
         s->dispatcher->body->kick(s->dispatcher); // who waits by the old rate looks again
 }
 
-static uint64_t limits_wait_ns(struct dispatch_limits *l, uint64_t now)
+static uint64_t limits_wait_ns(struct dispatch_limits *l, struct ox_throttled *count, uint64_t now)
 {
-    uint64_t messages = ox_token_bucket_wait_ns(&l->messages, now);
-    return OX_MAX(messages, ox_token_bucket_wait_ns(&l->bytes, now));
+    uint64_t messages = ox_token_bucket_wait_ns(&l->messages, now), bytes = ox_token_bucket_wait_ns(&l->bytes, now);
+    count->messages += messages > 0;
+    count->bytes += bytes > 0;
+    return OX_MAX(messages, bytes);
 }
 
 uint64_t dispatch_limits_wait_ns(struct ox_subscription *s)
 {
     uint64_t now = ox_now_ns(s->topic->shard->loop), wait = 0;
     if (s->limits)
-        wait = limits_wait_ns(s->limits, now);
+        wait = limits_wait_ns(s->limits, &s->throttled, now);
     if (s->topic->dispatch_limits)
-        wait = OX_MAX(wait, limits_wait_ns(s->topic->dispatch_limits, now));
+        wait = OX_MAX(wait, limits_wait_ns(s->topic->dispatch_limits, &s->throttled_topic, now));
     return wait;
 }
 

@@ -9,7 +9,7 @@ struct held {
     struct ox_map_node by_hash;
     const struct ox_consumer *consumer;
     uint32_t entries;
-    bool waited_for;
+    uint32_t refused; // how often somebody else was
 };
 
 struct ox_draining {
@@ -56,7 +56,7 @@ bool ox_draining_done(struct ox_draining *d, const struct ox_consumer *c, uint32
     OX_ASSERT(h && h->consumer == c);
     if (--h->entries)
         return false;
-    bool waited_for = h->waited_for;
+    bool waited_for = h->refused > 0;
     ox_map_remove(&d->held, &h->by_hash);
     ox_free(h);
     return waited_for;
@@ -67,6 +67,16 @@ bool ox_draining_allows(struct ox_draining *d, const struct ox_consumer *c, uint
     struct held *h = held_find(d, hash);
     if (!h || h->consumer == c)
         return true;
-    h->waited_for = true;
+    h->refused += h->refused < UINT32_MAX;
     return false;
+}
+
+void ox_draining_each(const struct ox_draining *d,
+                      void (*fn)(void *ctx, const struct ox_consumer *holder, uint32_t hash, uint32_t entries, uint32_t refused),
+                      void *ctx)
+{
+    OX_MAP_EACH(&d->held, node) {
+        const struct held *h = CONTAINER_OF(node, struct held, by_hash);
+        fn(ctx, h->consumer, (uint32_t)node->number, h->entries, h->refused);
+    }
 }

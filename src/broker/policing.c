@@ -111,6 +111,13 @@ bool policing_is_busy(const struct ox_policing *p)
     return running > 0;
 }
 
+void ox_policing_check_quotas(struct ox_shard *sh)
+{
+    struct policing_round *r = &sh->policing->rounds[POLICING_QUOTA];
+    if (r->interval_ns)
+        ox_timer_start(&r->timer, 0);
+}
+
 void policing_opened(struct ox_topic *t)
 {
     t->active_ns = ox_now_ns(t->shard->loop);
@@ -152,16 +159,30 @@ void policing_free(struct ox_policing *p)
     ox_free(p);
 }
 
-void policing_start(struct ox_policing *p)
+void policing_follow(struct ox_policing *p)
 {
     const struct ox_broker_config *c = &p->shard->config;
-    p->rounds[POLICING_TTL].interval_ns = c->ttl_check_ns;
-    p->rounds[POLICING_QUOTA].interval_ns = c->quota_check_ns;
-    p->rounds[POLICING_INACTIVE].interval_ns = c->inactive_check_ns;
-    p->rounds[POLICING_SUBSCRIPTIONS].interval_ns = c->expiry_check_ns;
-    for (size_t i = 0; i < POLICING_COUNT; i++)
-        if (p->rounds[i].interval_ns)
-            ox_timer_start(&p->rounds[i].timer, p->rounds[i].interval_ns);
+    const uint64_t wanted[] = {
+        [POLICING_TTL] = c->ttl_check_ns,
+        [POLICING_QUOTA] = c->quota_check_ns,
+        [POLICING_INACTIVE] = c->inactive_check_ns,
+        [POLICING_SUBSCRIPTIONS] = c->expiry_check_ns,
+    };
+    for (size_t i = 0; i < POLICING_COUNT; i++) {
+        struct policing_round *r = &p->rounds[i];
+        if (r->interval_ns == wanted[i])
+            continue;
+        r->interval_ns = wanted[i];
+        if (r->interval_ns)
+            ox_timer_start(&r->timer, r->interval_ns);
+        else
+            ox_timer_stop(&r->timer);
+    }
+}
+
+void policing_start(struct ox_policing *p)
+{
+    policing_follow(p);
 }
 
 void policing_stop(struct ox_policing *p)

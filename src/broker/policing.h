@@ -38,6 +38,10 @@ void policing_free(struct ox_policing *p);
 // Starts and ends the rounds.
 void policing_start(struct ox_policing *p);
 void policing_stop(struct ox_policing *p);
+// The settings have changed: rounds take their new intervals, one that has another than before begins with it now.
+void policing_follow(struct ox_policing *p);
+// Begins a round over the quotas of backlogs now, unless they are switched off.
+void ox_policing_check_quotas(struct ox_shard *sh);
 // A topic is open: rounds look at it, until it closes.
 void policing_opened(struct ox_topic *t);
 void policing_closing(struct ox_topic *t);

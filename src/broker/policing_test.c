@@ -517,6 +517,85 @@ static void test_namespace_takes_no_more_topics_than_it_may_have(void **state)
     assert_int_equal(rig_topic_err(&r, "d", false), OX_E_TOPIC_NOT_FOUND);
     rig_fini(&r);
 }
+// ---- settings that change
+
+static void settings_changed(struct rig *r, const struct ox_broker_config *before)
+{
+    ox_shard_settings_changed(&r->shard, before);
+    rig_settle(r);
+}
+
+static void test_settings_of_policies_reach_loaded_topics(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct rig_producer p;
+    rig_init(&r);
+    struct ox_topic *t = subscribed(&r, &p, "s");
+    struct ox_broker_config before = r.shard.config;
+    r.shard.config.policies.ttl_s = 77;
+    r.shard.config.policies.publish.messages = 10;
+    r.factory.settings.retention_bytes = 4711;
+    settings_changed(&r, &before);
+    assert_int_equal(t->policies.ttl_s, 77);
+    assert_int_equal(t->policies.retention_bytes, 4711);
+    assert_non_null(t->limits);
+    rig_policies(&r, "{\"message_ttl_in_seconds\":5}"); // a policy is stronger, before and after
+    rig_settle(&r);
+    r.shard.config.policies.ttl_s = 99;
+    r.shard.config.policies.publish.messages = 0;
+    settings_changed(&r, &before);
+    assert_int_equal(t->policies.ttl_s, 5);
+    assert_null(t->limits);
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
+static void test_settings_of_rounds_count_from_now_on(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct rig_producer p;
+    rig_init(&r);
+    rig_policies(&r, "{\"message_ttl_in_seconds\":5}");
+    struct ox_topic *t = subscribed(&r, &p, "s");
+    send_old(&p, 0, 2, 60000);
+    ox_sim_run_for(r.sim, 10 * OX_SEC);
+    assert_int_equal(backlog(t, "s"), 2); // the next round is minutes away
+    struct ox_broker_config before = r.shard.config;
+    r.shard.config.ttl_check_ns = OX_SEC;
+    r.shard.config.quota_check_ns = 0;
+    settings_changed(&r, &before);
+    ox_sim_run_for(r.sim, 2 * OX_SEC);
+    assert_int_equal(backlog(t, "s"), 0);
+    assert_false(ox_timer_started(&r.shard.policing->rounds[POLICING_QUOTA].timer));
+    before = r.shard.config;
+    r.shard.config.quota_check_ns = OX_SEC;
+    settings_changed(&r, &before);
+    assert_true(ox_timer_started(&r.shard.policing->rounds[POLICING_QUOTA].timer));
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
+static void test_settings_of_rates_wake_who_waits(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct rig_producer p;
+    rig_init(&r);
+    struct ox_topic *t = subscribed(&r, &p, "s");
+    struct ox_broker_config before = r.shard.config;
+    r.shard.config.publish_messages_per_s = 0.001;
+    settings_changed(&r, &before);
+    assert_true(r.shard.publish_limited);
+    send_old(&p, 0, 3, 0);
+    assert_true(p.producer->blocked);
+    r.shard.config.publish_messages_per_s = 0;
+    settings_changed(&r, &before);
+    assert_false(p.producer->blocked);
+    ox_topic_put(t);
+    rig_fini(&r);
+}
 
 int main(void)
 {
@@ -539,6 +618,9 @@ int main(void)
         cmocka_unit_test(test_inactive_subscription_is_one_that_was_seen_to_be_unused),
         cmocka_unit_test(test_policies_that_change_while_a_dispatcher_ends_disturb_nobody),
         cmocka_unit_test(test_namespace_takes_no_more_topics_than_it_may_have),
+        cmocka_unit_test(test_settings_of_policies_reach_loaded_topics),
+        cmocka_unit_test(test_settings_of_rounds_count_from_now_on),
+        cmocka_unit_test(test_settings_of_rates_wake_who_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 
 #define REFRESH_TURN_TOPICS 128u
 #define REFRESH_PAUSE_NS OX_MS
+#define SETTINGS_TURN_SCOPES 4u
 
 static const char *scope_state_name(enum scope_state state)
 {
@@ -38,23 +39,31 @@ static void scope_set_state(struct policy_scope *scope, enum scope_state to)
 
 // ---- what follows for a topic
 
-static void topic_policies_compute(struct ox_topic *t)
-{
-    OX_CLEANUP(ox_free_ptr)
-    char *base = ox_topic_name_base(&t->name);
-    t->policies = t->scope->base;
-    t->own_policies = scope_own(t->scope, base);
-    if (t->own_policies)
-        ox_policies_apply_topic(&t->policies, t->own_policies);
-}
-
 static void scope_compute_base(struct policy_scope *scope)
 {
     const struct ox_shard *sh = scope->shard;
+    scope->stale = false;
     ox_policies_of_broker(&sh->config, &scope->base);
     scope->base.retention_ms = sh->mledgers->settings.retention_ms;
     scope->base.retention_bytes = sh->mledgers->settings.retention_bytes;
     ox_policies_apply_namespace(&scope->base, scope->policies, sh->config.cluster);
+}
+
+const struct ox_policies *scope_base(struct policy_scope *scope)
+{
+    if (scope->stale)
+        scope_compute_base(scope);
+    return &scope->base;
+}
+
+static void topic_policies_compute(struct ox_topic *t)
+{
+    OX_CLEANUP(ox_free_ptr)
+    char *base = ox_topic_name_base(&t->name);
+    t->policies = *scope_base(t->scope);
+    t->own_policies = scope_own(t->scope, base);
+    if (t->own_policies)
+        ox_policies_apply_topic(&t->policies, t->own_policies);
 }
 
 static void topic_refresh(struct ox_topic *t)
@@ -255,6 +264,20 @@ static void scope_fired(struct ox_meta_watch *w, enum ox_meta_event event)
     struct policy_scope *scope = CONTAINER_OF(w, struct policy_scope, watch);
     if (event != OX_META_CHILDREN_CHANGED && scope->state >= SCOPE_READING)
         scope_read(scope); // what is being read may have been older
+}
+
+// Very many namespaces: some each millisecond.
+void scopes_settings_changed(struct ox_shard *sh)
+{
+    unsigned count = 0;
+    OX_MAP_EACH(&sh->scopes, n) {
+        struct policy_scope *scope = CONTAINER_OF(n, struct policy_scope, by_ns);
+        if (!scope->policies)
+            continue;
+        scope->stale = true;
+        scope->refresh_next = ox_list_first(&scope->topics);
+        ox_timer_start(&scope->refresh, count++ / SETTINGS_TURN_SCOPES * REFRESH_PAUSE_NS);
+    }
 }
 
 // ---- users

@@ -36,6 +36,7 @@ struct policy_scope {
     struct ox_meta_get get;
     struct ox_timer refresh;      // the next portion of topics whose policies are to be computed anew
     struct ox_link *refresh_next; // the first of them, NULL: none
+    bool stale;                   // the broker's settings have changed: base is to be computed anew before it is used
     bool get_again;               // the node changed while it was being read
     struct topic_events *events;  // reading and writing the log of the topics' own policies; NULL until it is needed
 };
@@ -68,10 +69,14 @@ void scope_leave(struct ox_topic *t);
 void scope_take(struct policy_scope *scope, json_t *policies, int64_t version);
 // The scope of a namespace if one is there, or NULL. No reference is taken.
 struct policy_scope *scope_find(struct ox_shard *sh, const char *ns);
+// What is in force in a namespace before topics' own policies. Borrowed; of this turn only.
+const struct ox_policies *scope_base(struct policy_scope *scope);
 // A topic's own policies: borrowed; NULL if it has none.
 json_t *scope_own(const struct policy_scope *scope, const char *base_name);
 // Sets (a reference is taken) or, with NULL, removes them; the topics they are for follow at once.
 void scope_set_own(struct policy_scope *scope, const char *base_name, json_t *policies);
+// The broker's settings have changed: what is in force is computed anew for every loaded topic, a few at a time.
+void scopes_settings_changed(struct ox_shard *sh);
 // Forgets all of them.
 void scope_clear_own(struct policy_scope *scope);
 // The topics' own policies have been read, or could not be.

@@ -19,6 +19,7 @@ struct publish {
     struct dedup_send seen;   // valid with dedup
     bool duplicate;           // nothing is stored: it is the same as an earlier send
     uint64_t bytes;           // charged to topic and shard; 0 for what is not stored
+    uint64_t since_ns;        // when it was handed to the log
     uint32_t messages;
     bool over;           // the outcome is known; earlier sends of the producer may not be
     struct ox_link link; // in producer->publishes, or in the pool

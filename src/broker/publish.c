@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "broker/nonpersistent.h"
 #include "broker/producer_int.h"
+#include "broker/publish_hist.h"
 #include "broker/resend.h"
 #include "broker/topic_int.h"
 #include "wire/message_meta.h"
@@ -200,11 +201,15 @@ static void publish_stored(struct publish *pub)
 {
     struct ox_topic *t = pub->topic;
     struct ox_shard *sh = t->shard;
+    uint64_t us = (shard_turn_ns(sh) - pub->since_ns) / 1000;
     pub->receipt.pos = pub->append.pos;
     pub->receipt.index = pub->append.index;
     ox_rate_add(&t->in, pub->messages, pub->bytes);
+    publish_hist_add(&t->hist, us, pub->bytes);
+    ox_summary_add(&sh->publish_latency, us);
     sh->in_messages.value += pub->messages;
     sh->in_bytes.value += (int64_t)pub->bytes;
+    sh->in_bytes_by[t->is_system].value += (int64_t)pub->bytes;
     if (pub->producer)
         ox_rate_add(&pub->producer->in, pub->messages, pub->bytes);
     if (t->dedup)
@@ -329,6 +334,7 @@ static bool publish_is_duplicate(struct ox_producer *p, const struct ox_send *se
 static void publish_append(struct publish *pub, const struct ox_send *send)
 {
     publish_charge(pub, send->entry.len);
+    pub->since_ns = shard_turn_ns(pub->topic->shard);
     pub->append.body = send->entry;
     pub->append.messages = send->messages;
     pub->append.tail_len = send->crc_known ? (uint32_t)send->plain_len : 0;
@@ -342,6 +348,7 @@ static void publish_pass_on(struct publish *pub, const struct ox_send *send)
     pub->receipt.pos = NONPERSISTENT_POS;
     ox_rate_add(&pub->topic->in, send->messages, send->entry.len);
     ox_rate_add(&pub->producer->in, send->messages, send->entry.len);
+    pub->topic->shard->in_bytes_by[pub->topic->is_system].value += (int64_t)send->entry.len;
     nonpersistent_publish(pub->topic, send);
     publish_answer(pub, OX_OK);
 }
@@ -357,6 +364,7 @@ static bool publish_may_go_on(struct ox_producer *p, const struct ox_send *send)
     if (!p->blocked)
         ox_list_push_back(&sh->blocked, &p->blocked_link);
     p->blocked = true;
+    t->publish_waits += fast;
     if (fast)
         limits_wait(t);
     return false;

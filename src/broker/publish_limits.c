@@ -88,6 +88,14 @@ static bool bucket_follow(struct ox_token_bucket *b, double per_s, uint64_t now)
     return differs;
 }
 
+void publish_limits_follow(struct ox_shard *sh)
+{
+    uint64_t now = ox_now_ns(sh->loop);
+    sh->publish_limited = sh->config.publish_messages_per_s > 0 || sh->config.publish_bytes_per_s > 0;
+    (void)bucket_follow(&sh->publish_messages, sh->config.publish_messages_per_s, now);
+    (void)bucket_follow(&sh->publish_bytes, sh->config.publish_bytes_per_s, now);
+}
+
 void limits_follow(struct ox_topic *t)
 {
     const struct ox_rate_limit *want = &t->policies.publish;

@@ -80,6 +80,8 @@ static void subscription_evict(struct ox_subscription *s, uint64_t target)
 static void quota_evict(struct ox_topic *t)
 {
     uint64_t target = (uint64_t)t->policies.quota_bytes / 100 * EVICT_TO_PERCENT;
+    t->evictions[0]++;
+    t->shard->evictions[0].value++;
     OX_MAP_EACH(&t->subscriptions, n) {
         struct ox_subscription *s = SUBSCRIPTION_OF(n);
         if (s->durable && s->state == OX_SUBSCRIPTION_OPEN && subscription_bytes(s) > (uint64_t)t->policies.quota_bytes)
@@ -109,8 +111,11 @@ static void quota_aged(struct ox_op *op)
     t->is_backlog_old = !op->err && quota_is_old(t, &q->read);
     if (!op->err)
         ox_ml_read_fini(&q->read);
-    if (t->state == OX_TOPIC_OPEN && t->is_backlog_old && t->policies.quota_s_policy == OX_QUOTA_EVICT)
+    if (t->state == OX_TOPIC_OPEN && t->is_backlog_old && t->policies.quota_s_policy == OX_QUOTA_EVICT) {
+        t->evictions[1]++;
+        t->shard->evictions[1].value++;
         policing_expire(q->round, t, (uint64_t)t->policies.quota_s);
+    }
     if (t->state == OX_TOPIC_OPEN)
         quota_apply(t);
     policing_idle(q->round);

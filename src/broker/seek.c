@@ -131,10 +131,12 @@ static ox_step unsubscribe_removed(struct ox_seq *q)
 static ox_step unsubscribe_stopped(struct ox_seq *q)
 {
     struct ox_unsubscribe *o = unsubscribe_of(q);
-    if (!o->sub->cursor)
+    struct ox_cursor *cursor = o->sub->cursor;
+    o->sub->cursor = NULL; // it is freed before the subscription, which can still be found then
+    if (!cursor)
         return OX_FINISH(q, OX_OK);
     ox_seq_bind(q, &o->step, "cursor.remove");
-    ox_cursor_remove(o->sub->cursor, &o->step);
+    ox_cursor_remove(cursor, &o->step);
     return OX_WAIT(q, unsubscribe_removed);
 }
 

@@ -264,6 +264,35 @@ static void test_draining_hash_waits_for_its_former_consumer(void **state)
     ox_draining_free(NULL);
 }
 
+static void see_held(void *ctx, const struct ox_consumer *holder, uint32_t hash, uint32_t entries, uint32_t refused)
+{
+    uint32_t *seen = (uint32_t *)ctx;
+    seen[0] += 1;
+    seen[1] += hash;
+    seen[2] += entries;
+    seen[3] += refused;
+    assert_non_null(holder);
+}
+
+static void test_draining_tells_who_holds_what_and_how_often_others_were_refused(void **state)
+{
+    (void)state;
+    struct ox_consumer a, b;
+    uint32_t seen[4] = {0};
+    struct ox_draining *d = ox_draining_new();
+    ox_draining_sent(d, &a, 5);
+    ox_draining_sent(d, &a, 5);
+    ox_draining_sent(d, &b, 7);
+    assert_false(ox_draining_allows(d, &b, 5));
+    assert_false(ox_draining_allows(d, &b, 5));
+    ox_draining_each(d, see_held, seen);
+    assert_int_equal(seen[0], 2);
+    assert_int_equal(seen[1], 12);
+    assert_int_equal(seen[2], 3);
+    assert_int_equal(seen[3], 2);
+    ox_draining_free(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +305,7 @@ int main(void)
         cmocka_unit_test(test_selector_sticky_refuses_bad_ranges),
         cmocka_unit_test(test_selector_ranges_are_what_consumers_get),
         cmocka_unit_test(test_draining_hash_waits_for_its_former_consumer),
+        cmocka_unit_test(test_draining_tells_who_holds_what_and_how_often_others_were_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,8 +7,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "broker/policing.h"
+#include "broker/policy_scope.h"
+#include "broker/producer_int.h"
 #include "broker/setup.h"
 #include "broker/topic_int.h"
+
+#define TICK_TOPICS 1024u // whose statistics interval ends in one turn
 
 void ox_broker_config_init(struct ox_broker_config *c)
 {
@@ -16,6 +20,7 @@ void ox_broker_config_init(struct ox_broker_config *c)
         .cluster = "standalone",
         .service_url = "pulsar://127.0.0.1:6650",
         .web_url = "http://127.0.0.1:8080",
+        .metadata_url = "memory:",
         .message_bytes_max = OX_MESSAGE_BYTES_MAX,
         .bundles = 4,
         .auto_topic_creation = true,
@@ -30,6 +35,8 @@ void ox_broker_config_init(struct ox_broker_config *c)
         .total_inflight_bytes = OX_TOTAL_INFLIGHT_BYTES,
         .resend_ns = 300 * OX_SEC,
         .stats_interval_ns = 60 * OX_SEC,
+        .metrics_topics = true,
+        .metrics_logs = true,
         .dispatch_entries_max = 100,
         .failover_delay_ns = OX_SEC,
         .dispatch_bytes_max = 1024 * 1024,
@@ -46,6 +53,8 @@ void ox_broker_config_init(struct ox_broker_config *c)
         .inactive_check_ns = 60 * OX_SEC,
         .compaction_check_ns = 60 * OX_SEC,
         .compaction_keys_bytes = 128u * 1024 * 1024,
+        .scan_entries_max = 10000,
+        .scan_ms_max = 120000,
     };
     ox_policies_init(&c->policies);
 }
@@ -88,15 +97,16 @@ static const struct shard_metric shard_metrics[] = {
     METRIC(subscriptions_count, OX_METRIC_GAUGE, "pulsar_broker_subscriptions_count", "Subscriptions of loaded topics."),
     METRIC(producers_count, OX_METRIC_GAUGE, "pulsar_broker_producers_count", "Connected producers."),
     METRIC(consumers_count, OX_METRIC_GAUGE, "pulsar_broker_consumers_count", "Connected consumers."),
-    METRIC(in_messages, OX_METRIC_COUNTER, "pulsar_broker_in_messages_total", "Messages stored."),
-    METRIC(in_bytes, OX_METRIC_COUNTER, "pulsar_broker_in_bytes_total", "Bytes of messages stored."),
-    METRIC(out_messages, OX_METRIC_COUNTER, "pulsar_broker_out_messages_total", "Messages delivered."),
-    METRIC(out_bytes, OX_METRIC_COUNTER, "pulsar_broker_out_bytes_total", "Bytes of messages delivered."),
+    METRIC(in_messages, OX_METRIC_COUNTER, "oxbow_broker_in_messages_total", "Messages stored since the broker started."),
+    METRIC(in_bytes, OX_METRIC_COUNTER, "oxbow_broker_in_bytes_total", "Their bytes."),
+    METRIC(out_messages, OX_METRIC_COUNTER, "oxbow_broker_out_messages_total", "Messages delivered since the broker started."),
+    METRIC(out_bytes, OX_METRIC_COUNTER, "oxbow_broker_out_bytes_total", "Their bytes."),
     METRIC(publish_errors, OX_METRIC_COUNTER, "oxbow_broker_publish_errors_total", "Messages that could not be stored."),
     METRIC(resends, OX_METRIC_COUNTER, "oxbow_broker_resends_total", "Messages sent again that were stored already."),
     METRIC(duplicates, OX_METRIC_COUNTER, "oxbow_broker_duplicates_total", "Messages that deduplication did not store."),
-    METRIC(topic_loads, OX_METRIC_COUNTER, "pulsar_topic_load_total", "Topics loaded."),
-    METRIC(topic_load_failures, OX_METRIC_COUNTER, "pulsar_topic_load_failed_total", "Topics that could not be loaded."),
+    METRIC(topic_loads, OX_METRIC_COUNTER, "oxbow_broker_topic_loads_total", "Topics loaded."),
+    METRIC(topic_load_failures, OX_METRIC_COUNTER, "topic_load_failed_total", "Topics that could not be loaded."),
+    METRIC(topics_loading, OX_METRIC_GAUGE, "pulsar_broker_topic_load_pending_requests", "Topics that are being loaded."),
 };
 
 static struct ox_metric *shard_metric(struct ox_shard *sh, const struct shard_metric *m)
@@ -104,15 +114,98 @@ static struct ox_metric *shard_metric(struct ox_shard *sh, const struct shard_me
     return (struct ox_metric *)(void *)((char *)sh + m->offset);
 }
 
+static struct shard_interval shard_totals(const struct ox_shard *sh)
+{
+    const struct ox_tail_cache *c = &sh->mledgers->cache;
+    return (struct shard_interval){.cache_hits = c->hits,
+                                   .cache_misses = c->misses,
+                                   .cache_evictions = c->dropped,
+                                   .cache_hit_bytes = c->hit_bytes,
+                                   .read_miss_bytes = sh->mledgers->store_read_bytes};
+}
+
+static void shard_end_interval(struct ox_shard *sh, double seconds)
+{
+    struct shard_interval now = shard_totals(sh), before = sh->marks;
+    sh->last = (struct shard_interval){.seconds = seconds,
+                                       .cache_hits = now.cache_hits - before.cache_hits,
+                                       .cache_misses = now.cache_misses - before.cache_misses,
+                                       .cache_evictions = now.cache_evictions - before.cache_evictions,
+                                       .cache_hit_bytes = now.cache_hit_bytes - before.cache_hit_bytes,
+                                       .read_miss_bytes = now.read_miss_bytes - before.read_miss_bytes};
+    sh->marks = now;
+    ox_metrics_tick(sh->metrics);
+}
+
+static void shard_turn_over(struct ox_turn_hook *hook)
+{
+    CONTAINER_OF(hook, struct ox_shard, turn_over)->turn_ns = 0;
+}
+
+void shard_topic_gone(struct ox_topic *t)
+{
+    struct ox_shard *sh = t->shard;
+    if (sh->tick_next == &t->by_name)
+        sh->tick_next = ox_map_next(sh->tick_next);
+    gauges_topic_gone(t);
+}
+
+static void shard_tick_begin(struct ox_shard *sh)
+{
+    uint64_t now = ox_now_ns(sh->loop);
+    sh->tick_seconds = (double)(now - sh->tick_ns) / (double)OX_SEC;
+    sh->tick_ns = now;
+    sh->tick_next = ox_map_first(&sh->topics);
+    shard_end_interval(sh, sh->tick_seconds);
+}
+
+// Many topics have their turns one portion after another; each is as long after its last one as any other.
 static void shard_tick(struct ox_timer *timer)
 {
     struct ox_shard *sh = CONTAINER_OF(timer, struct ox_shard, tick);
-    uint64_t now = ox_now_ns(sh->loop);
-    double seconds = (double)(now - sh->tick_ns) / (double)OX_SEC;
-    OX_MAP_EACH(&sh->topics, n)
-        topic_tick(CONTAINER_OF(n, struct ox_topic, by_name), seconds);
-    sh->tick_ns = now;
-    ox_timer_start(&sh->tick, sh->config.stats_interval_ns);
+    if (!sh->tick_next)
+        shard_tick_begin(sh);
+    for (unsigned n = 0; sh->tick_next && n < TICK_TOPICS; n++) {
+        struct ox_topic *t = CONTAINER_OF(sh->tick_next, struct ox_topic, by_name);
+        sh->tick_next = ox_map_next(sh->tick_next);
+        topic_tick(t, sh->tick_seconds);
+    }
+    ox_timer_start(&sh->tick, sh->tick_next ? OX_MS : sh->config.stats_interval_ns);
+}
+
+// The metrics with labels.
+static void shard_traffic(struct ox_shard *sh)
+{
+    static const char *const topics[] = {"system_topic=\"false\"", "system_topic=\"true\""};
+    static const char *const subscriptions[] = {"system_subscription=\"false\"", "system_subscription=\"true\""};
+    static const char *const quotas[] = {"quota_type=\"size\"", "quota_type=\"time\""};
+    for (size_t i = 0; i < 2; i++) {
+        ox_metric_init(&sh->in_bytes_by[i], sh->metrics, OX_METRIC_COUNTER, "pulsar_broker_in_bytes_total",
+                       "Bytes published since the broker started.", topics[i]);
+        ox_metric_init(&sh->out_bytes_by[i], sh->metrics, OX_METRIC_COUNTER, "pulsar_broker_out_bytes_total",
+                       "Bytes delivered since the broker started.", subscriptions[i]);
+        ox_metric_init(&sh->evictions[i], sh->metrics, OX_METRIC_COUNTER,
+                       "pulsar_broker_storage_backlog_quota_exceeded_evictions_total",
+                       "How often a backlog beyond its quota was cut down.", quotas[i]);
+    }
+}
+
+static void shard_traffic_fini(struct ox_shard *sh)
+{
+    for (size_t i = 0; i < 2; i++) {
+        ox_metric_fini(&sh->in_bytes_by[i]);
+        ox_metric_fini(&sh->out_bytes_by[i]);
+        ox_metric_fini(&sh->evictions[i]);
+    }
+}
+
+static void shard_summaries(struct ox_shard *sh)
+{
+    static const char *const publish[] = {"0.0", "0.5", "0.95", "0.99", "0.999", "0.9999", "1.0", NULL};
+    static const char *const load[] = {"0.5", "0.75", "0.95", "0.99", "0.999", "0.9999", NULL};
+    ox_summary_init(&sh->publish_latency, sh->metrics, "pulsar_broker_publish_latency", "Milliseconds from a send to its receipt.",
+                    publish);
+    ox_summary_init(&sh->topic_load_times, sh->metrics, "pulsar_topic_load_times", "Milliseconds that topics took to load.", load);
 }
 
 void ox_shard_init(struct ox_shard *sh)
@@ -120,7 +213,11 @@ void ox_shard_init(struct ox_shard *sh)
     sh->state = OX_SHARD_NEW;
     ox_list_init(&sh->blocked);
     ox_list_init(&sh->free_publishes);
+    ox_list_init(&sh->walks);
+    ox_list_init(&sh->rounds);
+    ox_list_init(&sh->nonpersistent);
     ox_timer_init(&sh->tick, sh->loop, shard_tick);
+    sh->turn_over.run = shard_turn_over;
     sh->policing = policing_new(sh);
     sh->compactions = compactions_new(sh);
     publish_limits_init(sh);
@@ -128,6 +225,23 @@ void ox_shard_init(struct ox_shard *sh)
         const struct shard_metric *m = &shard_metrics[i];
         ox_metric_init(shard_metric(sh, m), sh->metrics, m->kind, m->name, m->help, NULL);
     }
+    shard_traffic(sh);
+    shard_summaries(sh);
+}
+
+// ---- changed settings
+
+void ox_shard_settings_changed(struct ox_shard *sh, const struct ox_broker_config *before)
+{
+    publish_limits_follow(sh);
+    scopes_settings_changed(sh);
+    if (sh->state != OX_SHARD_RUNNING)
+        return;
+    policing_follow(sh->policing);
+    compactions_follow(sh->compactions, before);
+    if (sh->config.stats_interval_ns != before->stats_interval_ns && !sh->tick_next)
+        ox_timer_start(&sh->tick, sh->config.stats_interval_ns);
+    blocked_wake(sh);
 }
 
 // ---- start
@@ -291,4 +405,8 @@ void ox_shard_fini(struct ox_shard *sh)
     ox_timer_stop(&sh->tick);
     for (size_t i = 0; i < OX_COUNT(shard_metrics); i++)
         ox_metric_fini(shard_metric(sh, &shard_metrics[i]));
+    shard_traffic_fini(sh);
+    ox_summary_fini(&sh->publish_latency);
+    ox_summary_fini(&sh->topic_load_times);
+    ox_turn_end_cancel(sh->loop, &sh->turn_over);
 }

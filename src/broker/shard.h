@@ -19,6 +19,7 @@ struct ox_broker_config {
     const char *cluster;             // clusterName "standalone"
     const char *service_url;         // "pulsar://<advertisedAddress>:<brokerServicePort>"; what look-ups answer
     const char *web_url;             // "http://<advertisedAddress>:<webServicePort>"
+    const char *metadata_url;        // metadataStoreUrl; what tools are told
     uint32_t message_bytes_max;      // maxMessageSize 5 MiB
     uint32_t bundles;                // defaultNumberOfNamespaceBundles 4
     bool auto_topic_creation;        // allowAutoTopicCreation true
@@ -36,6 +37,11 @@ struct ox_broker_config {
     uint64_t total_inflight_bytes;   // OX_TOTAL_INFLIGHT_BYTES
     uint64_t resend_ns; // producerResendWindowSeconds 5 min: how long re-sent messages are recognised after a topic was loaded or a connection broke; 0: never
     uint64_t stats_interval_ns;    // statsUpdateFrequencyInSecs 60
+    bool metrics_topics;           // exposeTopicLevelMetricsInPrometheus true: else sums by namespace
+    bool metrics_consumers;        // exposeConsumerLevelMetricsInPrometheus false
+    bool metrics_producers;        // exposeProducerLevelMetricsInPrometheus false
+    bool metrics_logs;             // exposeManagedLedgerMetricsInPrometheus true
+    bool metrics_split;            // splitTopicAndPartitionLabelInPrometheus false
     uint32_t dispatch_entries_max; // dispatcherMaxReadBatchSize 100
     uint32_t dispatch_bytes_max;   // dispatcherMaxReadSizeBytes, 1 MiB here
     uint64_t failover_delay_ns; // activeConsumerFailoverDelayTimeMillis 1000: a new active consumer of a Failover subscription waits so long for its first message
@@ -56,6 +62,8 @@ struct ox_broker_config {
     uint64_t compaction_check_ns;    // brokerServiceCompactionMonitorIntervalInSeconds 60
     uint64_t compaction_keys_bytes;  // compactionKeyMemoryMB 128 MiB: keys that a run notes
     bool compaction_retain_null_key; // topicCompactionRetainNullKey false: messages without a key stay
+    uint32_t scan_entries_max; // subscriptionBacklogScanMaxEntries 10000: where looking through a backlog ends
+    uint32_t scan_ms_max;      // subscriptionBacklogScanMaxTimeMs 120000
     bool inactive_partitions; // brokerDeleteInactivePartitionedTopicMetadataEnabled false: with its last partition a partitioned topic's count goes too
 };
 // Fills in the defaults.
@@ -94,7 +102,14 @@ struct ox_shard {
     uint64_t producer_epoch;   // read-only: I of generated names <cluster>-<I>-<n>
     struct ox_metric topics_count, subscriptions_count, producers_count, consumers_count;                 // read-only
     struct ox_metric in_messages, in_bytes, out_messages, out_bytes, publish_errors, resends, duplicates; // read-only
-    struct ox_metric topic_loads, topic_load_failures;                                                    // read-only
+    struct ox_metric topic_loads, topic_load_failures, topics_loading;                                    // read-only
+    struct ox_metric in_bytes_by[2], out_bytes_by[2]; // read-only: of topics of clients, of the broker's own; those without a log too
+    struct ox_metric evictions[2];                    // read-only: of backlogs because of their size, their age
+    struct ox_summary publish_latency, topic_load_times;                                                  // read-only
+    struct shard_interval {                                                                               // read-only
+        double seconds; // how long it was; 0: there was none yet
+        uint64_t cache_hits, cache_misses, cache_evictions, cache_hit_bytes, read_miss_bytes; // in it
+    } last; // the last whole interval of statistics
 
     uint64_t producer_seq;   // private: n of generated names
     struct ox_list blocked;  // private: producers that wait for memory, or because of a rate
@@ -109,6 +124,14 @@ struct ox_shard {
     struct ox_meta_put put;                                 // private
     struct ox_timer tick;                                   // private: statistics
     uint64_t tick_ns;                                       // private: when rates were last computed
+    struct ox_map_node *tick_next;                          // private: the next topic whose interval ends; NULL: all have ended
+    double tick_seconds;                                    // private: the interval that ends
+    struct shard_interval marks;                            // private: totals at that time
+    struct ox_list nonpersistent;                           // read-only: those of the topics that have no log, by struct ox_topic.in_nonpersistent
+    struct ox_list rounds;                                  // private: over the topics (topic_round.c)
+    struct ox_list walks;                                   // private: over the topics, for metrics (gauges.c)
+    uint64_t turn_ns;                                       // private: the time of this turn, 0: nobody has asked
+    struct ox_turn_hook turn_over;                          // private: forgets it
     struct shard_setup *setup;                              // private: nodes to be made, while STARTING
     struct ox_policing *policing;                           // private: rounds over the topics
     struct compactions *compactions;                        // private: runs of compaction, one after another
@@ -123,6 +146,9 @@ void ox_shard_init(struct ox_shard *sh);
 // Starts serving: makes what a cluster's first set-up makes (tenants public and pulsar, their namespaces, the cluster) where it is missing, and draws the
 // number for generated producer names. Errors: those of the metadata store; CORRUPT (a policies node that is not JSON).
 void ox_shard_start(struct ox_shard *sh, struct ox_op *op);
+// The settings in sh->config have been replaced, in this turn; `before` are the former ones (borrowed). Rounds, rates and what is in force for each loaded topic
+// follow, topics a portion at a time. Settings that were read when something was opened (cluster, policies kept by topics) are not to be changed.
+void ox_shard_settings_changed(struct ox_shard *sh, const struct ox_broker_config *before);
 // Closes all topics (clients are told, appends in flight complete first). Op errors: the first that a topic's close gave; all are closed all the same.
 void ox_shard_stop(struct ox_shard *sh, struct ox_op *op);
 // Frees what is left. The shard must be NEW or STOPPED.

@@ -103,6 +103,9 @@ void shared_keys_sent(struct shared *d, const struct pending *p)
 
 void shared_keys_done(struct shared *d, const struct pending *p)
 {
-    if (d->draining && ox_draining_done(d->draining, p->holder, p->hash))
-        keys_moved(d);
+    if (!d->draining || !ox_draining_done(d->draining, p->holder, p->hash))
+        return;
+    p->holder->hashes_cleared++;
+    shared_sub(d)->hashes_cleared++;
+    keys_moved(d);
 }

@@ -1,6 +1,7 @@
 // stats.c - figures of topics and subscriptions, and the end of a statistics interval.
 #include "broker/limits.h"
 #include "broker/nonpersistent.h"
+#include "broker/publish_hist.h"
 #include "broker/resend.h"
 #include "broker/shared.h"
 #include "broker/subscription_int.h"
@@ -39,6 +40,37 @@ const struct ox_selector *ox_subscription_selector(const struct ox_subscription 
     return d->selector;
 }
 
+struct draining_walk {
+    const struct shared *shared;
+    void (*fn)(void *ctx, const struct ox_consumer *holder, uint32_t hash, uint32_t entries, uint32_t refused);
+    void *ctx;
+};
+
+static void draining_one(void *ctx, const struct ox_consumer *holder, uint32_t hash, uint32_t entries, uint32_t refused)
+{
+    const struct draining_walk *w = (const struct draining_walk *)ctx;
+    if (ox_selector_find(w->shared->selector, hash) != holder)
+        w->fn(w->ctx, holder, hash, entries, refused);
+}
+
+void ox_subscription_draining(const struct ox_subscription *s,
+                              void (*fn)(void *ctx, const struct ox_consumer *holder, uint32_t hash, uint32_t entries,
+                                         uint32_t refused),
+                              void *ctx)
+{
+    bool out_of_order = true;
+    if (!ox_subscription_selector(s, &out_of_order) || out_of_order)
+        return;
+    struct draining_walk w = {.shared = shared_of(s->dispatcher), .fn = fn, .ctx = ctx};
+    ox_draining_each(w.shared->draining, draining_one, &w);
+}
+
+bool ox_subscription_rereads(const struct ox_subscription *s)
+{
+    return s->cursor && s->dispatcher && (s->type == OX_SUB_SHARED || s->type == OX_SUB_KEY_SHARED) &&
+           shared_rereading(shared_of(s->dispatcher));
+}
+
 void ox_topic_stats(const struct ox_topic *t, struct ox_topic_stats *ret)
 {
     *ret = (struct ox_topic_stats){.producers = t->producers.count,
@@ -71,10 +103,23 @@ static void subscription_tick(struct ox_subscription *s, double seconds)
     dispatch_limits_follow(s);
 }
 
+static void topic_tick_reads(struct ox_topic *t, double seconds)
+{
+    if (!t->ml)
+        return;
+    t->read.entries = t->ml->read_entries;
+    t->read.bytes = t->ml->read_bytes;
+    t->read_store.entries = t->ml->store_read_entries;
+    ox_rate_tick(&t->read, seconds);
+    ox_rate_tick(&t->read_store, seconds);
+}
+
 void topic_tick(struct ox_topic *t, double seconds)
 {
     ox_rate_tick(&t->in, seconds);
     ox_rate_tick(&t->out, seconds);
+    publish_hist_tick(&t->hist);
+    topic_tick_reads(t, seconds);
     ox_resend_expire(t);
     OX_LIST_EACH(&t->producers, l)
         ox_rate_tick(&CONTAINER_OF(l, struct ox_producer, link)->in, seconds);

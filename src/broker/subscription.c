@@ -71,6 +71,7 @@ struct ox_subscription *subscription_new(struct ox_topic *t, const char *name, b
     s->topic = t;
     s->name = ox_strdup(name);
     s->durable = durable;
+    s->is_system = t->is_system || strncmp(name, "__", 2) == 0;
     s->type = OX_SUB_EXCLUSIVE;
     ox_list_init(&s->consumers);
     ox_list_init(&s->waiters);
@@ -147,10 +148,12 @@ static ox_step abandon_closed(struct ox_seq *q)
 static ox_step abandon_stopped(struct ox_seq *q)
 {
     struct ox_subscription *s = CONTAINER_OF(q, struct ox_subscription, seq);
-    if (!s->cursor)
+    struct ox_cursor *cursor = s->cursor;
+    s->cursor = NULL; // it is freed before the subscription, which can still be found then
+    if (!cursor)
         return OX_FINISH(q, OX_OK);
     ox_seq_bind(q, &s->step, "cursor.close");
-    ox_cursor_close(s->cursor, &s->step);
+    ox_cursor_close(cursor, &s->step);
     return OX_WAIT(q, abandon_closed);
 }
 

@@ -25,12 +25,17 @@ struct ox_subscription {
     enum ox_sub_state state;
     enum ox_sub_type type; // of its consumers; Exclusive until there was one
     bool durable;
+    bool is_system;           // only brokers use it
     struct ox_cursor *cursor; // NULL while OPENING
     struct ox_list consumers; // of struct ox_consumer, link
     struct ox_dispatcher *dispatcher;
     struct ox_rate out;             // of all consumers, past ones too
     uint32_t unacked;               // messages delivered and not acknowledged (Shared and Key_Shared)
     struct dispatch_limits *limits; // private: of its own deliveries; NULL: none
+    struct ox_throttled {
+        uint64_t messages, bytes;   // how often there was no room in the rate
+    } throttled, throttled_topic;   // deliveries that waited for its own rate, for the topic's
+    uint64_t hashes_cleared;        // Key_Shared: hashes that others waited for and whose holder has none left
     bool held_back;                 // too many unacknowledged messages: nobody gets more now
     uint64_t delayed;               // messages that are not due yet
     uint64_t expired, expired_mark; // messages that went by TTL; at the interval's start
@@ -59,6 +64,13 @@ struct ox_subscription_stats {
 void ox_subscription_stats(const struct ox_subscription *s, struct ox_subscription_stats *ret);
 // Who gets which keys; NULL if it is no Key_Shared one or nobody has attached yet. *ret_out_of_order: keys need not wait for a former consumer. Borrowed.
 const struct ox_selector *ox_subscription_selector(const struct ox_subscription *s, bool *ret_out_of_order);
+// Of a Key_Shared subscription in order: calls fn for each hash whose entries are with a consumer that it does not belong to any more.
+void ox_subscription_draining(const struct ox_subscription *s,
+                              void (*fn)(void *ctx, const struct ox_consumer *holder, uint32_t hash, uint32_t entries,
+                                         uint32_t refused),
+                              void *ctx);
+// True if entries that wait are being read again (Shared, Key_Shared).
+bool ox_subscription_rereads(const struct ox_subscription *s);
 // What could not be delivered, of a non-persistent topic's subscription that has had a consumer; else NULL.
 const struct ox_rate *ox_subscription_dropped(const struct ox_subscription *s);
 #define OX_REPLICATED_PROPERTY "pulsar.replicated.subscription" // kept with the position

@@ -130,6 +130,36 @@ void ox_subscription_set_properties(struct ox_subscription *s, struct ox_subscri
     ox_cursor_set_properties(s->cursor, &o->step, o->properties);
 }
 
+// ---- replication
+
+static void replicate_done(struct ox_op *op)
+{
+    struct ox_subscription_replicate *o = CONTAINER_OF(op, struct ox_subscription_replicate, step.op);
+    topic_unpin(o->topic);
+    ox_op_finish(&o->op, op->err);
+}
+
+void ox_subscription_replicate(struct ox_subscription *s, struct ox_subscription_replicate *o)
+{
+    ox_op_begin(&o->op);
+    enum ox_err err = change_refused(s);
+    if (err || ox_subscription_is_replicated(s) == o->replicated) {
+        ox_op_finish(&o->op, err);
+        return;
+    }
+    struct ox_kv properties = {0};
+    o->topic = s->topic;
+    topic_pin(o->topic);
+    ox_kv_copy(&properties, &s->cursor->position_properties);
+    if (o->replicated)
+        ox_kv_set(&properties, OX_REPLICATED_PROPERTY, "1");
+    else
+        (void)ox_kv_remove(&properties, OX_REPLICATED_PROPERTY);
+    ox_op_init(&o->step.op, o->topic->shard->loop, replicate_done, "cursor.replicated");
+    ox_cursor_mark_delete_with(s->cursor, &o->step, s->cursor->mark_delete, &properties);
+    ox_kv_fini(&properties);
+}
+
 // ---- emptying a topic
 
 static ox_step truncate_next(struct ox_seq *q);

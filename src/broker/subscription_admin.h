@@ -37,6 +37,37 @@ struct ox_subscription_properties {
 };
 void ox_subscription_set_properties(struct ox_subscription *s, struct ox_subscription_properties *op);
 
+// Marks a subscription as one whose state is to be replicated, or takes the mark away: kept with its position. Errors: as ox_subscription_skip.
+struct ox_subscription_replicate {
+    struct ox_op op;
+    bool replicated;           // in
+    struct ox_topic *topic;    // private
+    struct ox_cursor_ack step; // private
+};
+void ox_subscription_replicate(struct ox_subscription *s, struct ox_subscription_replicate *op);
+
+// Looks through what a subscription has not acknowledged, from a position on, and counts it; nothing is consumed. Portions are read one after another, the loop has turns between
+// them. Errors: SUBSCRIPTION_NOT_FOUND (it went meanwhile), NOT_ALLOWED (a topic without a log), TOPIC_FENCED, those of the log.
+struct ox_backlog_analysis {
+    struct ox_op op;
+    const char *name;          // in: of the subscription; borrowed until done
+    bool has_from;             // in: false: from the first entry that is not acknowledged on
+    struct ox_pos from;        // in: the first entry, acknowledged or not; behind the end: nothing is counted
+    uint64_t entries_max;      // in: it stops there
+    uint64_t time_max_ms;      // in: or when so much time has passed
+    uint64_t entries;          // result
+    uint64_t messages;         // result: in them
+    struct ox_pos first, last; // result: the first and the last entry counted; entry -1: none
+    bool aborted;              // result: it stopped early
+    uint64_t began_ns;         // private
+    struct ox_pos next;        // private
+    struct ox_topic *topic;    // private
+    struct ox_ml_read read;    // private
+    struct ox_timer rest;      // private: between two portions
+    struct ox_seq seq;         // private
+};
+void ox_backlog_analyze(struct ox_topic *t, struct ox_backlog_analysis *op);
+
 // Empties a topic: every durable subscription acknowledges all there is now, then the log trims itself. Errors: TOPIC_FENCED, NOT_ALLOWED (a topic without a log), BUSY
 // (a subscription is being moved or removed), those of the log.
 struct ox_topic_truncate {

@@ -139,6 +139,153 @@ static void test_peeking_reads_what_is_there_and_only_that(void **state)
     rig_fini(&r);
 }
 
+// ---- looking through a backlog
+
+static enum ox_err analyze(struct rig *r, struct ox_topic *t, struct ox_backlog_analysis *o)
+{
+    o->name = "s";
+    o->entries_max = o->entries_max ? o->entries_max : 1000;
+    o->time_max_ms = 1000;
+    rig_op(r, &o->op);
+    ox_backlog_analyze(t, o);
+    return rig_wait(r, &o->op);
+}
+
+// Ten entries; the subscription s has acknowledged 0, 1 and, behind a gap, 4.
+static struct ox_topic *ten_with_holes(struct rig *r, struct rig_consumer *c, struct ox_pos *ret_first)
+{
+    struct ox_topic *t = ten(r, ret_first);
+    assert_int_equal(rig_subscribe(r, c, t, "s", true), OX_OK);
+    assert_int_equal(ox_consumer_flow(c->consumer, 100), OX_OK);
+    rig_settle(r);
+    for (int64_t i = 0; i < 5; i += i == 1 ? 3 : 1)
+        assert_int_equal(rig_ack(c, false, entry_of(*ret_first, i), 0, false), OX_OK);
+    return t;
+}
+
+static void test_an_analysis_counts_what_is_not_acknowledged(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct rig_consumer c;
+    struct ox_pos first;
+    struct ox_topic *t = ten_with_holes(&r, &c, &first);
+    struct ox_backlog_analysis o = {0};
+    assert_int_equal(analyze(&r, t, &o), OX_OK);
+    assert_int_equal(o.entries, 7);
+    assert_int_equal(o.messages, 7);
+    assert_int_equal(o.first.entry, 2);
+    assert_int_equal(o.last.entry, 9);
+    assert_false(o.aborted);
+    assert_int_equal(backlog(t, "s"), 7); // nothing was consumed
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
+// From a position on entries in front of the mark-delete position count as well.
+static void test_an_analysis_begins_where_it_is_told(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct rig_consumer c;
+    struct ox_pos first;
+    struct ox_topic *t = ten_with_holes(&r, &c, &first);
+    struct ox_backlog_analysis all = {.has_from = true, .from = OX_POS_EARLIEST},
+                               hole = {.has_from = true, .from = entry_of(first, 4)},
+                               beyond = {.has_from = true, .from = OX_POS_LATEST};
+    assert_int_equal(analyze(&r, t, &all), OX_OK);
+    assert_int_equal(all.entries, 9);
+    assert_int_equal(all.first.entry, 0);
+    assert_int_equal(analyze(&r, t, &hole), OX_OK);
+    assert_int_equal(hole.entries, 5);
+    assert_int_equal(hole.first.entry, 5);
+    assert_int_equal(analyze(&r, t, &beyond), OX_OK);
+    assert_int_equal(beyond.entries, 0);
+    assert_int_equal(beyond.first.entry, -1);
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
+static void test_an_analysis_stops_at_its_bound_and_says_so(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct rig_consumer c;
+    struct ox_pos first;
+    struct ox_topic *t = ten_with_holes(&r, &c, &first);
+    struct ox_backlog_analysis some = {.entries_max = 3}, just = {.entries_max = 7};
+    assert_int_equal(analyze(&r, t, &some), OX_OK);
+    assert_int_equal(some.entries, 3);
+    assert_int_equal(some.last.entry, 5);
+    assert_true(some.aborted);
+    assert_int_equal(analyze(&r, t, &just), OX_OK);
+    assert_int_equal(just.entries, 7);
+    assert_false(just.aborted);
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
+// More than a portion: the subscription goes while it rests.
+static void test_an_analysis_ends_with_its_subscription(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct ox_pos first;
+    struct rig_producer p;
+    struct ox_topic *t = ten(&r, &first);
+    assert_int_equal(rig_produce(&r, &p, t, NULL, false), OX_OK);
+    for (uint64_t i = 0; i < 250; i++)
+        assert_true(rig_send(&p, i, "x"));
+    rig_settle(&r);
+    assert_int_equal(create(&r, t, "s", OX_POS_EARLIEST), OX_OK);
+    struct ox_backlog_analysis all = {0}, o = {.name = "s", .entries_max = 1000, .time_max_ms = 1000};
+    assert_int_equal(analyze(&r, t, &all), OX_OK);
+    assert_int_equal(all.entries, 260);
+    struct ox_unsubscribe gone = {.force = true};
+    rig_op(&r, &o.op);
+    rig_op(&r, &gone.op);
+    ox_backlog_analyze(t, &o);
+    ox_subscription_unsubscribe(ox_subscription_find(t, "s"), &gone, NULL);
+    assert_int_equal(rig_wait(&r, &gone.op), OX_OK);
+    assert_int_equal(rig_wait(&r, &o.op), OX_E_SUBSCRIPTION_NOT_FOUND);
+    assert_int_equal(analyze(&r, t, &all), OX_E_SUBSCRIPTION_NOT_FOUND);
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
+// ---- marks
+
+static enum ox_err replicate(struct rig *r, struct ox_topic *t, bool replicated)
+{
+    struct ox_subscription_replicate o = {.replicated = replicated};
+    rig_op(r, &o.op);
+    ox_subscription_replicate(ox_subscription_find(t, "s"), &o);
+    return rig_wait(r, &o.op);
+}
+
+static void test_a_mark_of_replication_comes_and_goes_and_outlives_a_crash(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct ox_pos first;
+    struct ox_topic *t = ten(&r, &first);
+    assert_int_equal(create(&r, t, "s", entry_of(first, 4)), OX_OK);
+    assert_int_equal(replicate(&r, t, true), OX_OK);
+    assert_int_equal(replicate(&r, t, true), OX_OK);
+    ox_topic_put(t);
+    rig_crash(&r);
+    t = rig_topic(&r, "t");
+    assert_true(ox_subscription_is_replicated(ox_subscription_find(t, "s")));
+    assert_int_equal(replicate(&r, t, false), OX_OK);
+    ox_topic_put(t);
+    rig_crash(&r);
+    t = rig_topic(&r, "t");
+    assert_false(ox_subscription_is_replicated(ox_subscription_find(t, "s")));
+    assert_int_equal(backlog(t, "s"), 6);
+    ox_topic_put(t);
+    rig_fini(&r);
+}
+
 static void test_truncating_leaves_nothing_to_anybody(void **state)
 {
     (void)state;
@@ -165,6 +312,11 @@ int main(void)
         cmocka_unit_test(test_skipped_messages_count_as_acknowledged_after_a_crash),
         cmocka_unit_test(test_the_nth_message_passes_over_holes),
         cmocka_unit_test(test_peeking_reads_what_is_there_and_only_that),
+        cmocka_unit_test(test_an_analysis_counts_what_is_not_acknowledged),
+        cmocka_unit_test(test_an_analysis_begins_where_it_is_told),
+        cmocka_unit_test(test_an_analysis_stops_at_its_bound_and_says_so),
+        cmocka_unit_test(test_an_analysis_ends_with_its_subscription),
+        cmocka_unit_test(test_a_mark_of_replication_comes_and_goes_and_outlives_a_crash),
         cmocka_unit_test(test_truncating_leaves_nothing_to_anybody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

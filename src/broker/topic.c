@@ -4,6 +4,7 @@
 #include "broker/limits.h"
 #include "broker/resend.h"
 #include "broker/topic_int.h"
+#include "broker/topic_round.h"
 
 const char *ox_topic_state_name(enum ox_topic_state state)
 {
@@ -43,6 +44,7 @@ static struct ox_topic *topic_new(struct ox_shard *sh, const struct ox_topic_nam
     t->shard = sh;
     t->holds = 1;
     ox_topic_name_copy(&t->name, name);
+    t->is_system = ox_topic_name_is_system(name);
     ox_list_init(&t->producers);
     ox_list_init(&t->waiters);
     ox_list_init(&t->drain_waiters);
@@ -50,6 +52,8 @@ static struct ox_topic *topic_new(struct ox_shard *sh, const struct ox_topic_nam
     ox_list_init(&t->queued);
     t->epoch = -1;
     ox_map_put_str(&sh->topics, &t->by_name, t->name.full);
+    if (name->domain == OX_DOMAIN_NON_PERSISTENT)
+        ox_list_push_back(&sh->nonpersistent, &t->in_nonpersistent);
     return t;
 }
 
@@ -67,6 +71,7 @@ void ox_topic_put(struct ox_topic *t)
     OX_ASSERT(t->state == OX_TOPIC_GONE && ox_list_empty(&t->producers) && ox_map_count(&t->subscriptions) == 0);
     producers_gone(t);
     topic_limits_free(t);
+    ox_free(t->hist);
     ox_topic_name_fini(&t->name);
     t->magic = 0;
     ox_free(t);
@@ -135,6 +140,10 @@ void topic_gone(struct ox_topic *t, enum ox_err err)
     struct ox_list waiters;
     ox_list_init(&waiters);
     ox_list_splice(&waiters, &t->waiters);
+    shard_topic_gone(t);
+    topic_rounds_pass(t->shard, t);
+    if (ox_link_linked(&t->in_nonpersistent))
+        ox_list_remove(&t->shard->nonpersistent, &t->in_nonpersistent);
     ox_map_remove(&t->shard->topics, &t->by_name);
     scope_leave(t);
     ox_resend_drop(t);

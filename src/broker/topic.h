@@ -22,6 +22,7 @@ enum ox_topic_state {
 
 struct ox_compaction;
 struct ox_dedup;
+struct publish_hist;
 struct ox_resend;
 
 // What the last look at the backlog quota found.
@@ -33,6 +34,7 @@ struct ox_topic {
     struct ox_shard *shard;
     struct ox_topic_name name;
     struct ox_map_node by_name; // in shard->topics
+    struct ox_link in_nonpersistent; // in shard->nonpersistent, if it is one
     enum ox_topic_state state;
     struct ox_mledger *ml;              // NULL until it is open, and for a non-persistent topic
     struct ox_policies policies;        // in force now
@@ -41,9 +43,14 @@ struct ox_topic {
     struct ox_map subscriptions;        // of struct ox_subscription, by_name
     uint64_t inflight_bytes;            // appends in flight
     uint32_t inflight;                  // how many
+    bool is_system;                     // only brokers use it
     bool failed;                        // an append failed: it is being closed, so that it is loaded anew
     uint64_t loaded_ms;                 // wall time
     struct ox_rate in, out;             // messages published, delivered
+    struct ox_rate read, read_store;    // entries read from the log, those of them that the cache did not have
+    struct publish_hist *hist;          // its entries by latency and size; NULL while it is idle
+    uint64_t publish_waits;             // how often a producer had to wait because of a rate
+    uint64_t evictions[2];              // how often the backlog was cut down because of its size, its age
     uint64_t resent;                    // re-sent messages that were answered without storing them twice
     enum ox_quota_state quota_exceeded; // set it, then producers_quota
     int64_t epoch; // of its exclusive producers, in the log's property pulsar.topic.epoch; -1: there was none
@@ -63,13 +70,14 @@ struct ox_topic {
     struct ox_dedup *dedup;           // private: highest sequence ids by producer; NULL: deduplication was never on
     struct ox_compaction *compaction; // private: its compacted ledger and run; NULL: it never was compacted
     struct ox_resend *resend;         // private: what a reconnecting producer may re-send; NULL when there is none
-    struct policy_scope *scope;       // private: where its policies come from; NULL before they are known
+    struct policy_scope *scope;       // read-only: where its policies come from; NULL before they are known
     struct ox_link in_scope;          // private
     struct ox_link in_policing;       // private: in shard->policing->topics while it is open
     uint64_t active_ns;               // private: when somebody was last seen to use it
     bool expiring;                    // private: an expiry of all subscriptions is under way
     bool terminating;                 // private: sends are dropped: their producers will be told to go
     bool is_backlog_old;              // private: the backlog's oldest message is beyond the quota, as of the last look
+    bool offload_failed;              // an administrator wanted its ledgers offloaded: nobody here can
     void *impl;                       // private: struct topic_impl, only while loading, closing or deleting
 };
 

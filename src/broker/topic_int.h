@@ -15,6 +15,7 @@ struct ox_topic_policies_update;
 // What only a topic on its way in or out needs.
 struct topic_impl {
     struct ox_topic *topic;
+    uint64_t since_ns; // when it began to load
     struct ox_seq seq;
     struct ox_op op;
     struct ox_namespace_get ns;
@@ -64,13 +65,27 @@ void compaction_unload(struct ox_topic *t);
 struct compactions *compactions_new(struct ox_shard *sh);
 void compactions_start(struct compactions *all);
 void compactions_stop(struct compactions *all);
+void compactions_follow(struct compactions *all, const struct ox_broker_config *before);
 void compactions_free(struct compactions *all);
 // Something that the end of the shard waits for may be over.
 void shard_quieter(struct ox_shard *sh);
+// The time, asked for once a turn: of what is counted for each message.
+static inline uint64_t shard_turn_ns(struct ox_shard *sh)
+{
+    if (!sh->turn_ns) {
+        sh->turn_ns = ox_now_ns(sh->loop);
+        ox_turn_end(sh->loop, &sh->turn_over);
+    }
+    return sh->turn_ns;
+}
+// It is about to leave the map: whatever goes over the topics passes it; so do walks for metrics (gauges.c).
+void shard_topic_gone(struct ox_topic *t);
+void gauges_topic_gone(struct ox_topic *t);
 // Ends a statistics interval.
 void topic_tick(struct ox_topic *t, double seconds);
 // Rates of the broker's settings (publish_limits.c).
 void publish_limits_init(struct ox_shard *sh);
+void publish_limits_follow(struct ox_shard *sh);
 // Frees recycled publish operations.
 void publish_pool_free(struct ox_shard *sh);
 // Serves producers that wait for appends of the topic to end (producer.c).

@@ -10,6 +10,9 @@
 #include "base/str.h"
 #include "broker/topic.h"
 
+#define LIST_NAMES_A_TURN 512u
+#define LIST_PAUSE_NS OX_MS
+
 static ox_step list_domain(struct ox_seq *s);
 
 static struct ox_topics_list *list_of(struct ox_seq *s)
@@ -34,44 +37,60 @@ static void list_add(struct ox_topics_list *l, const char *full)
 // A child whose name cannot be decoded is left out.
 static void list_add_node(struct ox_topics_list *l, const char *node)
 {
-    struct ox_str local = {0};
     struct ox_topic_name name = {0};
-    if (ox_name_decode(&local, node) == OX_OK) {
-        OX_CLEANUP(ox_free_ptr)
-        char *full = ox_asprintf("%s://%s/%s", l->domain == OX_DOMAIN_PERSISTENT ? "persistent" : "non-persistent",
-                                 l->ns, ox_str_get(&local));
-        if (ox_topic_name_parse(&name, full) == OX_OK && (l->with_system || !ox_topic_name_is_system(&name)))
-            list_add(l, name.full);
-    }
+    ox_str_truncate(&l->full, 0);
+    ox_str_adds(&l->full, l->domain == OX_DOMAIN_PERSISTENT ? "persistent://" : "non-persistent://");
+    ox_str_adds(&l->full, l->ns);
+    ox_str_add(&l->full, "/", 1);
+    if (ox_name_decode(&l->full, node) == OX_OK && ox_topic_name_parse(&name, ox_str_get(&l->full)) == OX_OK &&
+        (l->with_system || !ox_topic_name_is_system(&name)))
+        list_add(l, name.full);
     ox_topic_name_fini(&name);
-    ox_str_fini(&local);
 }
 
 static ox_step list_next(struct ox_topics_list *l)
 {
-    bool more = l->domain == OX_DOMAIN_PERSISTENT && l->mode == OX_TOPICS_ALL;
-    l->domain = OX_DOMAIN_NON_PERSISTENT;
+    bool more = l->domain == OX_DOMAIN_NON_PERSISTENT && l->mode == OX_TOPICS_ALL;
+    l->domain = OX_DOMAIN_PERSISTENT;
     return more ? OX_GOTO(&l->seq, list_domain) : OX_FINISH(&l->seq, OX_OK);
+}
+
+static void list_paused(struct ox_timer *t)
+{
+    ox_seq_resume(&CONTAINER_OF(t, struct ox_topics_list, pause)->seq, OX_OK);
+}
+
+// A portion of the names; the loop does other things before the next one.
+static ox_step list_names(struct ox_seq *s)
+{
+    struct ox_topics_list *l = list_of(s);
+    for (size_t n = 0; l->at < l->children.count && n < LIST_NAMES_A_TURN; n++)
+        list_add_node(l, l->children.names[l->at++]);
+    if (l->at < l->children.count) {
+        ox_timer_init(&l->pause, l->shard->loop, list_paused);
+        ox_timer_start(&l->pause, LIST_PAUSE_NS);
+        return OX_WAIT(s, list_names);
+    }
+    ox_meta_names_free(l->children.names, l->children.count);
+    return list_next(l);
 }
 
 static ox_step list_children(struct ox_seq *s)
 {
     struct ox_topics_list *l = list_of(s);
-    if (s->err && s->err != OX_E_NOT_FOUND)
+    if (s->err == OX_E_NOT_FOUND)
+        return list_next(l);
+    if (s->err)
         return OX_FINISH(s, s->err);
-    if (!s->err) {
-        for (size_t i = 0; i < l->children.count; i++)
-            list_add_node(l, l->children.names[i]);
-        ox_meta_names_free(l->children.names, l->children.count);
-    }
-    return list_next(l);
+    l->at = 0;
+    return OX_GOTO(s, list_names);
 }
 
 static void list_loaded(struct ox_topics_list *l)
 {
-    OX_MAP_EACH(&l->shard->topics, n) {
-        const struct ox_topic *t = CONTAINER_OF(n, struct ox_topic, by_name);
-        if (t->name.domain == OX_DOMAIN_NON_PERSISTENT && t->state == OX_TOPIC_OPEN && !strcmp(t->name.ns, l->ns) &&
+    OX_LIST_EACH(&l->shard->nonpersistent, link) {
+        const struct ox_topic *t = CONTAINER_OF(link, struct ox_topic, in_nonpersistent);
+        if (t->state == OX_TOPIC_OPEN && !strcmp(t->name.ns, l->ns) &&
             (l->with_system || !ox_topic_name_is_system(&t->name)))
             list_add(l, t->name.full);
     }
@@ -131,15 +150,26 @@ static void list_filter(struct ox_topics_list *l)
     l->count = l->filtered ? kept : l->count;
 }
 
+// They mostly are, as the metadata store gives them so.
+static bool list_is_sorted(const struct ox_topics_list *l)
+{
+    for (size_t i = 1; i < l->count; i++) {
+        if (strcmp(l->names[i - 1], l->names[i]) > 0)
+            return false;
+    }
+    return true;
+}
+
 static void list_done(struct ox_seq *s, enum ox_err err)
 {
     struct ox_topics_list *l = list_of(s);
     ox_free(l->ns);
+    ox_str_fini(&l->full);
     if (err)
         ox_topics_list_fini(l);
     else if (l->pattern)
         list_filter(l);
-    if (l->count)
+    if (!list_is_sorted(l))
         qsort(l->names, l->count, sizeof *l->names, name_order);
     ox_op_finish(&l->op, err);
 }
@@ -151,7 +181,8 @@ void ox_topics_list(struct ox_shard *sh, struct ox_topics_list *l, const char *n
     l->names = NULL;
     l->count = l->cap = 0;
     l->filtered = false;
-    l->domain = l->mode == OX_TOPICS_NON_PERSISTENT ? OX_DOMAIN_NON_PERSISTENT : OX_DOMAIN_PERSISTENT;
+    l->domain = l->mode == OX_TOPICS_PERSISTENT ? OX_DOMAIN_PERSISTENT : OX_DOMAIN_NON_PERSISTENT;
+    l->full = (struct ox_str){0};
     l->get.policies = (struct ox_namespace_policies){0};
     l->ns = ox_strdup(ns);
     ox_seq_start(&l->seq, sh->loop, "topics.list", list_start, list_done);

@@ -2,6 +2,7 @@
 #ifndef BROKER_TOPIC_LIST_H
 #define BROKER_TOPIC_LIST_H
 
+#include "base/str.h"
 #include "broker/namespaces.h"
 #include "broker/topic_pattern.h"
 
@@ -23,6 +24,9 @@ struct ox_topics_list {
     char *ns;                         // private
     struct ox_namespace_get get;      // private
     struct ox_meta_children children; // private
+    size_t at;                        // private: in them
+    struct ox_str full;               // private: the name at work
+    struct ox_timer pause;            // private: between portions of a long list
     size_t cap;                       // private
     enum ox_domain domain;            // private: being listed
     struct ox_seq seq;                // private

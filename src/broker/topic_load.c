@@ -210,6 +210,7 @@ static void load_done(struct ox_seq *s, enum ox_err err)
     struct topic_impl *impl = load_of(s);
     struct ox_topic *t = impl->topic;
     struct ox_shard *sh = t->shard;
+    sh->topics_loading.value--;
     if (err) {
         bool unused = err == OX_E_TOPIC_NOT_FOUND && ox_topic_name_is_system(&t->name); // the broker looks whether there is one
         sh->topic_load_failures.value += !unused;
@@ -223,6 +224,7 @@ static void load_done(struct ox_seq *s, enum ox_err err)
         return;
     }
     sh->topic_loads.value++;
+    ox_summary_add(&sh->topic_load_times, (ox_now_ns(sh->loop) - impl->since_ns) / 1000);
     sh->topics_count.value++;
     topic_set_state(t, OX_TOPIC_OPEN, "loaded");
     policing_opened(t);
@@ -234,6 +236,8 @@ void topic_load(struct ox_topic *t)
 {
     struct topic_impl *impl = ox_malloc(sizeof *impl);
     impl->topic = t;
+    impl->since_ns = ox_now_ns(t->shard->loop);
+    t->shard->topics_loading.value++;
     ox_list_init(&impl->closers);
     t->impl = impl;
     ox_seq_start(&impl->seq, t->shard->loop, "topic.load", load_start, load_done);

@@ -12,7 +12,7 @@ static void get_done(struct ox_op *op)
 {
     struct ox_topic_policies_get *g = CONTAINER_OF(op, struct ox_topic_policies_get, scope.op);
     if (!op->err) {
-        g->applied = g->scope.scope->base;
+        g->applied = *scope_base(g->scope.scope);
         g->own = json_deep_copy(scope_own(g->scope.scope, g->base_name));
         if (g->own)
             ox_policies_apply_topic(&g->applied, g->own);

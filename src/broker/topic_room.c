@@ -32,7 +32,7 @@ static ox_step room_scoped(struct ox_seq *s)
     struct ox_topic_room *o = room_of(s);
     if (s->err)
         return OX_FINISH(s, s->err);
-    o->max = o->scope.scope->base.max_topics;
+    o->max = scope_base(o->scope.scope)->max_topics;
     scope_put(o->scope.scope);
     if (!o->max)
         return OX_FINISH(s, OX_OK);
