@@ -185,20 +185,16 @@ static bool body_read(struct cluster_call *c, const struct field *fields, size_t
 
 // ---- queries --------------------------------------------------------------------------------------------------------
 
-static const char *query_raw(const struct cluster_call *c, const char *name)
-{
-    return MHD_lookup_connection_value(c->request->connection, MHD_GET_ARGUMENT_KIND, name);
-}
-
 // A parameter of the query; *ret is NULL if it was not given. False: answered, and the call is gone.
 static bool query_text(struct cluster_call *c, const char *name, const char **ret)
 {
-    const char *raw = query_raw(c, name);
+    size_t len;
+    const char *raw = admin_query_raw(c->request, name, &len);
     struct ox_str text = {0};
     *ret = NULL;
     if (!raw)
         return true;
-    if (ox_percent_decode(&text, raw, strlen(raw)) != OX_OK)
+    if (ox_percent_decode(&text, raw, len) != OX_OK)
         return cluster_refuse(c, "the query's \"%s\" is not properly percent-encoded", name);
     *ret = c->query = ox_str_take(&text);
     return true;
@@ -206,8 +202,8 @@ static bool query_text(struct cluster_call *c, const char *name, const char **re
 
 static bool query_number(struct cluster_call *c, const char *name, int64_t *ret)
 {
-    const char *raw = query_raw(c, name);
-    if (!raw || ox_parse_i64(raw, 0, INT64_MAX, ret) == OX_OK)
+    const char *text = admin_query(c->request, name);
+    if (!text || ox_parse_i64(text, 0, INT64_MAX, ret) == OX_OK)
         return true;
     return cluster_refuse(c, "the query's \"%s\" must be a whole number, 0 or more", name);
 }

@@ -1,9 +1,11 @@
-// brokers.c - the broker itself: health, readiness, version, who is there, settings, metrics.
+// brokers.c - the broker itself: health, readiness, version, who is there, settings.
 #include <string.h>
 
 #include "admin/request.h"
 #include "base/version.h"
 #include "gen/rest_routes.h"
+
+#define SETTING_AT 4 // /admin/v2/brokers/configuration/{name}
 
 const char *admin_broker_id(const struct ox_shard *sh)
 {
@@ -12,7 +14,7 @@ const char *admin_broker_id(const struct ox_shard *sh)
 }
 
 // Healthy = clients are served, the metadata session lives, and the place where new ledgers go takes appends.
-static const char *broker_trouble(const struct ox_shard *sh)
+const char *admin_broker_trouble(const struct ox_shard *sh)
 {
     struct ox_capacity capacity;
     if (sh->state != OX_SHARD_RUNNING)
@@ -22,15 +24,6 @@ static const char *broker_trouble(const struct ox_shard *sh)
     ox_place_capacity(ox_router_place(sh->router, sh->router->active), &capacity);
     return capacity.writable ? NULL
                              : "the ledger store takes no appends: its disk is full or a write has failed; see the log";
-}
-
-static void broker_health(struct admin_request *r)
-{
-    const char *trouble = broker_trouble(r->admin->shard);
-    if (trouble)
-        admin_fail(r, MHD_HTTP_SERVICE_UNAVAILABLE, "not healthy: %s", trouble);
-    else
-        admin_text(r, MHD_HTTP_OK, "text/plain", "ok");
 }
 
 static void broker_ready(struct admin_request *r)
@@ -57,42 +50,89 @@ static void broker_leader(struct admin_request *r)
     admin_json(r, MHD_HTTP_OK, json_pack("{s:s, s:s}", "serviceUrl", sh->config.web_url, "brokerId", admin_broker_id(sh)));
 }
 
-// No setting can be changed while the broker runs.
-static void broker_no_names(struct admin_request *r)
+// ---- settings: those of the program, by its port
+
+struct broker_change {
+    struct admin_request *request;
+    struct ox_admin_setting_put put;
+    const char *verb; // in Pulsar's sentence: update, delete
+};
+
+static void broker_add_name(void *arg, const char *name, const char *value)
 {
-    admin_json(r, MHD_HTTP_OK, json_array());
+    (void)value;
+    json_array_append_new((json_t *)arg, json_string(name));
 }
 
-static void broker_no_values(struct admin_request *r)
+static void broker_add_value(void *arg, const char *name, const char *value)
 {
-    admin_json(r, MHD_HTTP_OK, json_object());
+    json_object_set_new((json_t *)arg, name, json_string(value));
 }
 
-static void broker_not_dynamic(struct admin_request *r)
+static void broker_dynamic_names(struct admin_request *r)
 {
-    admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Can't update non-dynamic configuration: %s", r->segments[4]);
+    const struct ox_admin_settings *s = &r->admin->settings;
+    json_t *names = json_array();
+    if (s->list)
+        s->list(s->ctx, true, broker_add_name, names);
+    admin_json(r, MHD_HTTP_OK, names);
 }
 
-// The settings that requests can meet, under their keys.
+static void broker_dynamic_values(struct admin_request *r)
+{
+    const struct ox_admin_settings *s = &r->admin->settings;
+    admin_json(r, MHD_HTTP_OK, s->record ? admin_kv_json(s->record(s->ctx)) : json_object());
+}
+
 static void broker_runtime(struct admin_request *r)
 {
-    const struct ox_broker_config *c = &r->admin->shard->config;
-    admin_json(r, MHD_HTTP_OK,
-               json_pack("{s:s, s:o, s:o, s:s, s:s, s:o, s:s, s:s}", "clusterName", c->cluster, "maxMessageSize",
-                         json_sprintf("%u", c->message_bytes_max), "defaultNumberOfNamespaceBundles",
-                         json_sprintf("%u", c->bundles), "allowAutoTopicCreation", c->auto_topic_creation ? "true" : "false",
-                         "allowAutoTopicCreationType", c->auto_topic_partitioned ? "partitioned" : "non-partitioned",
-                         "defaultNumPartitions", json_sprintf("%u", c->default_partitions),
-                         "allowAutoSubscriptionCreation", c->auto_subscription_creation ? "true" : "false",
-                         "topicLevelPoliciesEnabled", c->topic_policies ? "true" : "false"));
+    const struct ox_admin_settings *s = &r->admin->settings;
+    json_t *values = json_object();
+    if (s->list)
+        s->list(s->ctx, false, broker_add_value, values);
+    admin_json(r, MHD_HTTP_OK, values);
 }
 
-static void broker_metrics(struct admin_request *r)
+static void broker_changed(struct ox_op *op)
 {
-    struct ox_str page = {0};
-    ox_metrics_print(r->admin->shard->metrics, &page);
-    admin_text(r, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", ox_str_get(&page));
-    ox_str_fini(&page);
+    struct broker_change *c = CONTAINER_OF(op, struct broker_change, put.op);
+    const char *why = ox_str_get(&c->put.why);
+    if (op->err == OX_OK)
+        admin_empty(c->request, MHD_HTTP_OK);
+    else if (op->err == OX_E_NOT_FOUND)
+        admin_fail(c->request, MHD_HTTP_PRECONDITION_FAILED, "Can't %s non-dynamic configuration: %s", c->verb, why);
+    else if (op->err == OX_E_INVALID)
+        admin_fail(c->request, MHD_HTTP_PRECONDITION_FAILED, "Invalid dynamic-config value: %s", why);
+    else
+        admin_error(c->request, op->err, "configuration", c->put.name);
+    ox_str_fini(&c->put.why);
+    ox_free(c);
+}
+
+static void broker_change(struct admin_request *r, const char *value, const char *verb)
+{
+    const struct ox_admin_settings *s = &r->admin->settings;
+    if (!s->put) {
+        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Can't %s non-dynamic configuration: %s", verb, r->segments[SETTING_AT]);
+        return;
+    }
+    struct broker_change *c = ox_malloc(sizeof *c);
+    c->request = r;
+    c->verb = verb;
+    c->put.name = r->segments[SETTING_AT];
+    c->put.value = value;
+    ox_op_init(&c->put.op, r->admin->shard->loop, broker_changed, "brokers.setting");
+    s->put(s->ctx, &c->put);
+}
+
+static void broker_set(struct admin_request *r)
+{
+    broker_change(r, r->segments[SETTING_AT + 1], "update");
+}
+
+static void broker_unset(struct admin_request *r)
+{
+    broker_change(r, NULL, "delete");
 }
 
 static const struct admin_route routes[] = {ADMIN_ROUTES_BROKERS};

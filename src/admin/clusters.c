@@ -10,7 +10,6 @@ struct cluster_call {
     struct admin_request *request;
     struct ox_meta_children children;
     struct ox_meta_put put;
-    struct ox_meta_del del;
 };
 
 static struct cluster_call *cluster_call_new(struct admin_request *r)
@@ -162,31 +161,106 @@ static void cluster_update(struct admin_request *r)
         admin_node_change(r, cluster_path(r), "Cluster", NULL, cluster_change, cluster_changed);
 }
 
-static void cluster_deleted(struct ox_op *op)
+// ---- deleting: not while it has isolation policies; what is kept below it goes first
+
+static const char *const cluster_below[] = {"/failureDomain", "/namespaceIsolationPolicies", "/policies", ""};
+
+struct cluster_delete {
+    struct admin_request *request;
+    size_t at; // in cluster_below
+    struct ox_meta_children domains;
+    struct ox_meta_del del;
+    struct ox_seq seq;
+};
+
+static struct cluster_delete *delete_of(struct ox_seq *s)
 {
-    struct cluster_call *c = CONTAINER_OF(op, struct cluster_call, del.op);
-    struct admin_request *r = c->request;
-    if (op->err == OX_E_NOT_FOUND)
+    return CONTAINER_OF(s, struct cluster_delete, seq);
+}
+
+static ox_step delete_part(struct ox_seq *s);
+
+static ox_step delete_gone(struct ox_seq *s)
+{
+    struct cluster_delete *d = delete_of(s);
+    bool last = d->at + 1 == OX_COUNT(cluster_below);
+    if (s->err && (s->err != OX_E_NOT_FOUND || last))
+        return OX_FINISH(s, s->err);
+    d->at++;
+    return last ? OX_FINISH(s, OX_OK) : OX_GOTO(s, delete_part);
+}
+
+static ox_step delete_part(struct ox_seq *s)
+{
+    struct cluster_delete *d = delete_of(s);
+    OX_CLEANUP(ox_free_ptr)
+    char *path = ox_asprintf("/admin/clusters/%s%s", d->request->segments[CLUSTER_AT], cluster_below[d->at]);
+    ox_seq_bind(s, &d->del.op, "cluster.delete");
+    ox_meta_del(d->request->admin->shard->meta, &d->del, path, OX_META_ANY);
+    return OX_WAIT(s, delete_gone);
+}
+
+static ox_step delete_domain(struct ox_seq *s)
+{
+    struct cluster_delete *d = delete_of(s);
+    if (s->err && s->err != OX_E_NOT_FOUND)
+        return OX_FINISH(s, s->err);
+    if (d->domains.count == 0)
+        return OX_GOTO(s, delete_part);
+    char *name = d->domains.names[--d->domains.count];
+    OX_CLEANUP(ox_free_ptr)
+    char *path = ox_asprintf("/admin/clusters/%s/failureDomain/%s", d->request->segments[CLUSTER_AT], name);
+    ox_free(name);
+    ox_seq_bind(s, &d->del.op, "domain.delete");
+    ox_meta_del(d->request->admin->shard->meta, &d->del, path, OX_META_ANY);
+    return OX_WAIT(s, delete_domain);
+}
+
+static ox_step delete_start(struct ox_seq *s)
+{
+    struct cluster_delete *d = delete_of(s);
+    OX_CLEANUP(ox_free_ptr)
+    char *path = ox_asprintf("/admin/clusters/%s/failureDomain", d->request->segments[CLUSTER_AT]);
+    ox_seq_bind(s, &d->domains.op, "cluster.domains");
+    ox_meta_children(d->request->admin->shard->meta, &d->domains, path);
+    return OX_WAIT(s, delete_domain);
+}
+
+static void delete_done(struct ox_seq *s, enum ox_err err)
+{
+    struct cluster_delete *d = delete_of(s);
+    struct admin_request *r = d->request;
+    if (err == OX_E_NOT_FOUND)
         admin_fail(r, MHD_HTTP_NOT_FOUND, "Cluster does not exist: %s", r->segments[CLUSTER_AT]);
     else
-        admin_done(r, op->err, r->segments[CLUSTER_AT], NULL);
-    ox_free(c);
+        admin_done(r, err, r->segments[CLUSTER_AT], NULL);
+    ox_meta_names_free(d->domains.names, d->domains.count);
+    ox_free(d);
+}
+
+static void cluster_delete_read(struct admin_node *n)
+{
+    struct admin_request *r = n->request;
+    if (json_object_size(n->value)) {
+        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Cluster not empty: %s has namespace isolation policies",
+                   r->segments[CLUSTER_AT]);
+        return;
+    }
+    struct cluster_delete *d = ox_malloc(sizeof *d);
+    d->request = r;
+    ox_seq_start(&d->seq, r->admin->shard->loop, "admin.cluster.delete", delete_start, delete_done);
 }
 
 static void cluster_delete(struct admin_request *r)
 {
+    const char *name = r->segments[CLUSTER_AT];
     if (!cluster_named(r))
         return;
-    if (strcmp(r->segments[CLUSTER_AT], r->admin->shard->config.cluster) == 0) {
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Cluster not empty: %s is the one this broker is in",
-                   r->segments[CLUSTER_AT]);
-        return;
-    }
-    OX_CLEANUP(ox_free_ptr)
-    char *path = cluster_path(r);
-    struct cluster_call *c = cluster_call_new(r);
-    ox_op_init(&c->del.op, r->admin->shard->loop, cluster_deleted, "cluster.delete");
-    ox_meta_del(r->admin->shard->meta, &c->del, path, OX_META_ANY);
+    if (strcmp(name, r->admin->shard->config.cluster) == 0)
+        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Cluster not empty: %s is the one this broker is in", name);
+    else
+        admin_node_read_or(r, ox_asprintf("/admin/clusters/%s/namespaceIsolationPolicies", name), json_object(), NULL,
+                           cluster_delete_read);
 }
 
 static const struct admin_route routes[] = {ADMIN_ROUTES_CLUSTERS};

@@ -18,6 +18,7 @@ static const char *each_name(const struct admin_each *e)
 void each_free(struct admin_each *e)
 {
     json_decref(e->result);
+    json_decref(e->notes);
     ox_kv_fini(&e->properties);
     ox_free(e->subscription_name);
     ox_topic_name_fini(&e->name);

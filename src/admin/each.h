@@ -47,6 +47,8 @@ struct admin_each {
     bool flag;                            // in
     struct ox_kv properties;              // in
     json_t *result;                       // what is answered
+    json_t *notes;                        // the verb's own, while it runs on a topic
+    void *note;                           // likewise: where it is in `notes` or `result`
     bool handed_over;                     // private: somebody else answers
     unsigned done;                        // private: partitions that went well
     enum ox_err soft;                     // private: what a partition said that does not count if another went well
@@ -61,10 +63,13 @@ struct admin_each {
         struct ox_subscription_create create;
         struct ox_subscription_skip skip;
         struct ox_subscription_properties set_properties;
+        struct ox_subscription_replicate replicate;
+        struct ox_backlog_analysis analysis;
         struct ox_unsubscribe unsubscribe;
         struct ox_seek seek;
         struct ox_last_id last_id;
         struct ox_peek peek;
+        struct ox_meta_get node;
         struct ox_time_find time;
         struct ox_topic_delete delete;
         struct ox_ml_property property;

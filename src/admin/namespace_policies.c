@@ -20,7 +20,7 @@ struct ns_policy {
     const char *member; // in the node
     const struct policy_shape *shape;
     enum ns_layout layout;
-    const char *fallback; // JSON of an answer where nothing is set; NULL: an empty answer
+    const char *fallback; // JSON of an answer where nothing is set; NULL: an empty answer, "": that with 204
     const char *also;     // another member that older readers look at; NULL: none
     bool bodiless;        // setting it turns it on
 };
@@ -32,7 +32,7 @@ static const struct ns_policy ns_policies[] = {
     {"backlogQuota", "POST", true, "backlog_quota_map", &policy_quota, NS_QUOTA, NULL, NULL, false},
     {"compactionThreshold", "PUT", true, "compaction_threshold", &policy_bytes, NS_PLAIN, NULL, NULL, false},
     {"deduplication", "POST", true, "deduplicationEnabled", &policy_flag, NS_PLAIN, NULL, NULL, false},
-    {"deduplicationSnapshotInterval", "POST", false, "deduplicationSnapshotIntervalSeconds", &policy_count, NS_PLAIN,
+    {"deduplicationSnapshotInterval", "POST", false, "deduplicationSnapshotIntervalSeconds", &policy_interval, NS_PLAIN,
      NULL, NULL, false},
     {"delayedDelivery", "POST", true, "delayed_delivery_policies", &policy_delayed, NS_PLAIN, NULL, NULL, false},
     {"dispatchRate", "POST", true, "topicDispatchRate", &policy_dispatch_rate, NS_CLUSTER, NULL, "clusterDispatchRate", false},
@@ -58,6 +58,10 @@ static const struct ns_policy ns_policies[] = {
     {"schemaCompatibilityStrategy", "PUT", false, "schema_compatibility_strategy", &policy_compatibility, NS_PLAIN,
      "\"UNDEFINED\"", NULL, false},
     {"schemaValidationEnforced", "POST", false, "schema_validation_enforced", &policy_flag, NS_PLAIN, "false", NULL, false},
+    {"schemaAutoUpdateCompatibilityStrategy", "PUT", false, "schema_auto_update_compatibility_strategy",
+     &policy_update_strategy, NS_PLAIN, "", NULL, false},
+    {"subscriptionAuthMode", "POST", false, "subscription_auth_mode", &policy_auth_mode, NS_PLAIN, "\"None\"", NULL, false},
+    {"entryFilters", "POST", true, "entryFilters", &policy_entry_filters, NS_PLAIN, NULL, NULL, false},
     {"subscriptionExpirationTime", "POST", true, "subscription_expiration_time_minutes", &policy_expiration, NS_PLAIN,
      NULL, NULL, false},
     {"subscriptionTypesEnabled", "POST", true, "subscription_types_enabled", &policy_subscription_types, NS_PLAIN, "[]",
@@ -128,6 +132,8 @@ static void ns_policy_read(struct admin_node *n)
     json_t *value = ns_policy_value(p, n->request, n->value);
     if (value)
         admin_json(n->request, MHD_HTTP_OK, json_incref(value));
+    else if (p->fallback && !*p->fallback)
+        admin_empty(n->request, MHD_HTTP_NO_CONTENT);
     else if (p->fallback)
         admin_bytes(n->request, MHD_HTTP_OK, p->fallback, strlen(p->fallback));
     else
@@ -199,16 +205,6 @@ static bool ns_policy_change(struct admin_node *n)
     return true;
 }
 
-static void ns_policy_set(struct admin_request *r)
-{
-    json_t *body;
-    const struct ns_policy *p = ns_policy_for(r, r->route->method);
-    if (p && p->bodiless)
-        r->json = json_true();
-    if (p && admin_body(r, &body))
-        admin_namespace_change(r, ns_policy_change);
-}
-
 static bool ns_policy_drop(struct admin_node *n)
 {
     const struct ns_policy *p = ns_policy_of(n->request);
@@ -217,6 +213,8 @@ static bool ns_policy_drop(struct admin_node *n)
         json_object_del(json_object_get(n->value, p->member), policy_quota_type(n->request));
     else if (p->layout == NS_CLUSTER)
         json_object_del(json_object_get(n->value, p->member), cluster);
+    else if (p->bodiless)
+        json_object_set_new(n->value, p->member, json_false()); // so it is there once it was
     else if (p->shape == &policy_subscription_types)
         json_object_set_new(n->value, p->member, json_array()); // it is always there
     else
@@ -226,10 +224,73 @@ static bool ns_policy_drop(struct admin_node *n)
     return true;
 }
 
+// No body takes some policies away: those that are objects or words to Pulsar, and one number.
+static bool ns_policy_clears(const struct ns_policy *p, const json_t *body)
+{
+    if (body && !json_is_null(body))
+        return false;
+    return (p->shape->kind == POLICY_OBJECT && p->layout != NS_QUOTA && p->shape != &policy_persistence) ||
+           p->shape->kind == POLICY_WORD || p->shape == &policy_interval;
+}
+
+static void ns_policy_set(struct admin_request *r)
+{
+    json_t *body;
+    const struct ns_policy *p = ns_policy_for(r, r->route->method);
+    if (p && p->bodiless)
+        r->json = json_true();
+    if (p && admin_body(r, &body))
+        admin_namespace_change(r, ns_policy_clears(p, body) ? ns_policy_drop : ns_policy_change);
+}
+
 static void ns_policy_remove(struct admin_request *r)
 {
     if (ns_policy_for(r, "DELETE"))
         admin_namespace_change(r, ns_policy_drop);
+}
+
+// ---- those that a namespace is made with
+
+// One value, or one for each cluster or kind of quota. False: answered.
+static bool ns_member_fits(struct admin_request *r, const struct ns_policy *p, json_t *holder, const char *key, json_t *given)
+{
+    json_t *value;
+    if (json_is_null(given))
+        return true;
+    if (!policy_read(r, p->shape, key, given, &value))
+        return false;
+    json_object_set_new(holder, key, p->layout == NS_QUOTA ? admin_quota_full(value) : value);
+    return true;
+}
+
+static bool ns_group_fits(struct admin_request *r, const struct ns_policy *p, json_t *group)
+{
+    const char *key;
+    json_t *given;
+    void *next;
+    if (!json_is_object(group)) {
+        admin_fail(r, MHD_HTTP_BAD_REQUEST, "%s: it must be an object", p->member);
+        return false;
+    }
+    json_object_foreach_safe(group, next, key, given)
+    {
+        if (!ns_member_fits(r, p, group, key, given))
+            return false;
+    }
+    return true;
+}
+
+bool admin_policies_fit(struct admin_request *r, json_t *policies)
+{
+    for (size_t i = 0; i < OX_COUNT(ns_policies); i++) {
+        const struct ns_policy *p = &ns_policies[i];
+        json_t *given = json_object_get(policies, p->member);
+        if (!given || json_is_null(given))
+            continue;
+        if (p->layout == NS_PLAIN ? !ns_member_fits(r, p, policies, p->member, given) : !ns_group_fits(r, p, given))
+            return false;
+    }
+    return true;
 }
 
 static const struct admin_route routes[] = {ADMIN_ROUTES_NAMESPACE_POLICIES};

@@ -1,6 +1,4 @@
 // namespace_work.c - what is done to all topics of a namespace, or of one of its bundles, one after the other: unloading, clearing backlogs, unsubscribing.
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "admin/node.h"
@@ -10,6 +8,7 @@
 #include "gen/rest_routes.h"
 
 #define WORK_NAMES_A_TURN 512
+#define BUNDLE_AT 5
 
 struct ns_work;
 
@@ -170,54 +169,23 @@ static ox_step unsubscribe_run(struct ns_work *w)
     return OX_WAIT(&w->seq, work_ran);
 }
 
-// ---- bundles
+// ---- beginning
 
-static bool bundle_bounds(const json_t *policies, size_t i, uint32_t *ret_low, uint32_t *ret_high)
+static struct ns_work *work_new(struct admin_request *r, const struct ns_verb *verb)
 {
-    const json_t *bounds = json_object_get(json_object_get(policies, "bundles"), "boundaries");
-    const char *low = json_string_value(json_array_get(bounds, i)),
-               *high = json_string_value(json_array_get(bounds, i + 1));
-    if (!low || !high)
-        return false;
-    *ret_low = (uint32_t)strtoul(low, NULL, 16);
-    *ret_high = (uint32_t)strtoul(high, NULL, 16);
-    return true;
-}
-
-bool admin_bundle_of(const json_t *policies, uint32_t hash, uint32_t *ret_low, uint32_t *ret_high, char name[32])
-{
-    for (size_t i = 0; bundle_bounds(policies, i, ret_low, ret_high); i++) {
-        if (hash < *ret_low || (hash >= *ret_high && *ret_high != UINT32_MAX))
-            continue;
-        snprintf(name, 32, "0x%08x_0x%08x", *ret_low, *ret_high);
-        return true;
-    }
-    return false;
-}
-
-// Finds the bundle that the path names. False: answered.
-static bool work_bundle(struct ns_work *w, const json_t *policies)
-{
-    const char *asked = w->request->segments[5];
-    char name[32];
-    for (size_t i = 0; bundle_bounds(policies, i, &w->low, &w->high); i++) {
-        snprintf(name, sizeof name, "0x%08x_0x%08x", w->low, w->high);
-        if (strcmp(name, asked) == 0)
-            return true;
-    }
-    admin_fail(w->request, MHD_HTTP_PRECONDITION_FAILED, "%s: Invalid bundle range: %s", w->request->ns, asked);
-    return false;
+    struct ns_work *w = ox_malloc(sizeof *w);
+    w->request = r;
+    w->verb = verb;
+    w->high = UINT32_MAX;
+    return w;
 }
 
 static void work_begin(struct admin_node *n)
 {
     struct admin_request *r = n->request;
     const struct ns_verb *verb = (const struct ns_verb *)n->arg;
-    struct ns_work *w = ox_malloc(sizeof *w);
-    w->request = r;
-    w->verb = verb;
-    w->high = UINT32_MAX;
-    if (verb->bundle && !work_bundle(w, n->value)) {
+    struct ns_work *w = work_new(r, verb);
+    if (verb->bundle && !admin_bundle_named(r, n->value, r->segments[BUNDLE_AT], &w->low, &w->high)) {
         ox_free(w);
         return;
     }
@@ -232,6 +200,14 @@ static void work_start(struct admin_request *r)
 }
 
 static const struct ns_verb unload = {"admin.namespace.unload", 0, false, true, unload_run};
+void admin_unload_range(struct admin_request *r, uint32_t low, uint32_t high)
+{
+    struct ns_work *w = work_new(r, &unload);
+    w->low = low;
+    w->high = high;
+    ox_seq_start(&w->seq, r->admin->shard->loop, unload.name, work_list, work_done);
+}
+
 static const struct ns_verb unload_bundle = {"admin.namespace.unload", 0, true, true, unload_run};
 static const struct ns_verb clear = {"admin.namespace.clear", 0, false, false, clear_run};
 static const struct ns_verb clear_one = {"admin.namespace.clear", 6, false, false, clear_run};

@@ -10,6 +10,7 @@
 
 struct ns_call {
     struct admin_request *request;
+    json_t *policies; // of lists by bundle
     union {
         struct ox_namespace_create create;
         struct ox_namespace_delete delete;
@@ -51,26 +52,45 @@ static void ns_list(struct admin_request *r)
     ox_tenant_namespaces(r->admin->shard, &c->list, r->segments[3]);
 }
 
+// Keeps those whose hashes lie in the bundle that the query names, and returns how many; one that is none has no topics.
+static size_t ns_topics_of_bundle(struct ns_call *c)
+{
+    const char *asked = admin_query(c->request, "bundle");
+    size_t kept = 0;
+    for (size_t i = 0; i < c->topics.count; i++) {
+        char bundle[32], *name = c->topics.names[i];
+        uint32_t low, high, hash = ox_topic_name_hash(&(struct ox_topic_name){.full = name});
+        bool in = admin_bundle_of(c->policies, hash, &low, &high, bundle) && strcmp(bundle, asked) == 0;
+        c->topics.names[i] = c->topics.names[kept]; // those that are left out come behind, where they are freed
+        c->topics.names[kept] = name;
+        kept += in;
+    }
+    return kept;
+}
+
 static void ns_topics_listed(struct ox_op *op)
 {
     struct ns_call *c = CONTAINER_OF(op, struct ns_call, topics.op);
     if (op->err == OX_OK)
-        admin_json(c->request, MHD_HTTP_OK, admin_names(c->topics.names, c->topics.count));
+        admin_answer_names(c->request, c->topics.names, c->policies ? ns_topics_of_bundle(c) : c->topics.count);
     else if (op->err == OX_E_NAMESPACE_NOT_FOUND)
         admin_fail(c->request, MHD_HTTP_NOT_FOUND, "Namespace does not exist: %s", c->request->ns);
     else
         admin_error(c->request, op->err, c->request->ns, NULL);
     ox_topics_list_fini(&c->topics);
+    json_decref(c->policies);
     ox_free(c);
 }
 
-static void ns_list_topics(struct admin_request *r, enum ox_topics_mode mode, bool partitioned, bool with_system)
+// policies NULL: of all bundles.
+static void ns_list_topics(struct admin_request *r, enum ox_topics_mode mode, bool partitioned, json_t *policies)
 {
     struct ns_call *c = ns_call_new(r);
     ox_op_init(&c->topics.op, r->admin->shard->loop, ns_topics_listed, "topics.list");
+    c->policies = json_incref(policies);
     c->topics.mode = mode;
     c->topics.partitioned = partitioned;
-    c->topics.with_system = with_system;
+    c->topics.with_system = admin_query_true(r, "includeSystemTopic");
     ox_topics_list(r->admin->shard, &c->topics, r->ns);
 }
 
@@ -79,14 +99,22 @@ static enum ox_topics_mode domain_mode(const struct admin_request *r)
     return strcmp(r->segments[2], "persistent") == 0 ? OX_TOPICS_PERSISTENT : OX_TOPICS_NON_PERSISTENT;
 }
 
+static void ns_bundle_topics(struct admin_node *n)
+{
+    ns_list_topics(n->request, domain_mode(n->request), false, n->value);
+}
+
 static void ns_domain_topics(struct admin_request *r)
 {
-    ns_list_topics(r, domain_mode(r), false, admin_query_true(r, "includeSystemTopic"));
+    if (admin_query(r, "bundle"))
+        admin_node_read(r, admin_namespace_path(r->ns), "Namespace", NULL, ns_bundle_topics);
+    else
+        ns_list_topics(r, domain_mode(r), false, NULL);
 }
 
 static void ns_partitioned_topics(struct admin_request *r)
 {
-    ns_list_topics(r, domain_mode(r), true, admin_query_true(r, "includeSystemTopic"));
+    ns_list_topics(r, domain_mode(r), true, NULL);
 }
 
 static void ns_topics(struct admin_request *r)
@@ -96,7 +124,7 @@ static void ns_topics(struct admin_request *r)
     const char *asked = admin_query(r, "mode");
     for (size_t i = 0; i < OX_COUNT(modes); i++) {
         if (strcmp(asked ? asked : "PERSISTENT", modes[i]) == 0) {
-            ns_list_topics(r, (enum ox_topics_mode)i, false, admin_query_true(r, "includeSystemTopic"));
+            ns_list_topics(r, (enum ox_topics_mode)i, false, NULL);
             return;
         }
     }
@@ -156,6 +184,7 @@ static bool ns_bundles_cover(const json_t *bounds)
     return json_array_size(bounds) == 0 || bound == UINT32_MAX;
 }
 
+// False: answered. A list of no clusters says nothing.
 static bool ns_create_body(struct admin_request *r, json_t **ret)
 {
     if (!admin_body(r, ret))
@@ -168,7 +197,10 @@ static bool ns_create_body(struct admin_request *r, json_t **ret)
         admin_fail(r, MHD_HTTP_BAD_REQUEST, "Input bundles do not cover the whole hash range, in rising order");
         return false;
     }
-    return ns_clusters_known(r, json_object_get(*ret, "replication_clusters"));
+    if (json_array_size(json_object_get(*ret, "replication_clusters")) == 0)
+        json_object_del(*ret, "replication_clusters");
+    return (!json_is_object(*ret) || admin_policies_fit(r, *ret)) &&
+           ns_clusters_known(r, json_object_get(*ret, "replication_clusters"));
 }
 
 static void ns_create(struct admin_request *r)
@@ -177,10 +209,10 @@ static void ns_create(struct admin_request *r)
     if (!ns_create_body(r, &body))
         return;
     struct ns_call *c = ns_call_new(r);
-    OX_CLEANUP(ox_free_ptr)
-    char *text = json_is_object(body) ? ox_strdup(ox_str_get(&r->body)) : NULL;
+    char *text = json_is_object(body) ? json_dumps(body, JSON_COMPACT) : NULL;
     ox_op_init(&c->create.op, r->admin->shard->loop, ns_created, "namespace.create");
     ox_namespace_create(r->admin->shard, &c->create, r->ns, text);
+    free(text);
 }
 
 static void ns_deleted(struct ox_op *op)
@@ -338,9 +370,30 @@ static void ns_property_remove(struct admin_request *r)
 
 // ---- clusters
 
+// A cluster that is replicated to must be among those that are allowed. False: answered.
+static bool clusters_cover(struct admin_node *n)
+{
+    size_t i, k;
+    json_t *needed, *allowed;
+    json_array_foreach(json_object_get(n->value, part_clusters.member), i, needed)
+    {
+        bool found = false;
+        json_array_foreach(n->request->json, k, allowed) found |= json_equal(needed, allowed);
+        if (!found) {
+            admin_fail(n->request,
+                       MHD_HTTP_BAD_REQUEST, "Allowed clusters do not contain the replication cluster %s: remove it from the replication clusters first",
+                       json_string_value(needed));
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool clusters_change(struct admin_node *n)
 {
     const struct ns_part *p = (const struct ns_part *)n->request->route->arg;
+    if (p == &part_allowed && !clusters_cover(n))
+        return false;
     return json_object_set(n->value, p->member, n->request->json) == 0;
 }
 

@@ -25,6 +25,7 @@ static void node_done(struct ox_seq *s, enum ox_err err)
     else if (n->change && !r->answered)
         admin_empty(r, MHD_HTTP_NO_CONTENT);
     json_decref(n->value);
+    json_decref(n->initial);
     ox_free(n->path);
     ox_free(n);
 }
@@ -70,17 +71,33 @@ static ox_step node_tenant(struct admin_node *n)
     return OX_WAIT(&n->seq, node_tenant_got);
 }
 
+// What has been read becomes the value. A node made as a parent only is empty; Pulsar writes a null where a body was missing.
+static void node_take(struct admin_node *n)
+{
+    json_decref(n->value);
+    n->value = NULL;
+    n->version = n->seq.err ? OX_META_ABSENT : n->get.stat.version;
+    if (!n->seq.err) {
+        n->value = json_loadb((const char *)n->get.value.data, n->get.value.len, JSON_DECODE_ANY, NULL);
+        if (n->initial && (n->get.value.len == 0 || json_is_null(n->value))) {
+            json_decref(n->value);
+            n->value = json_deep_copy(n->initial);
+        }
+        ox_buf_unref(&n->get.value);
+    } else {
+        n->value = json_deep_copy(n->initial);
+    }
+}
+
 static ox_step node_got(struct ox_seq *s)
 {
     struct admin_node *n = node_of(s);
-    if (s->err == OX_E_NOT_FOUND && n->request->ns && n->change)
+    bool begins = s->err == OX_E_NOT_FOUND && n->initial;
+    if (s->err == OX_E_NOT_FOUND && !begins && n->request->ns && n->change)
         return node_tenant(n);
-    if (s->err)
+    if (s->err && !begins)
         return OX_FINISH(s, s->err);
-    json_decref(n->value);
-    n->value = json_loadb((const char *)n->get.value.data, n->get.value.len, 0, NULL);
-    n->version = n->get.stat.version;
-    ox_buf_unref(&n->get.value);
+    node_take(n);
     if (!json_is_object(n->value))
         return OX_FINISH(s, OX_E_CORRUPT);
     if (json_is_true(json_object_get(n->value, "deleted")))
@@ -125,4 +142,99 @@ void admin_node_change(struct admin_request *r, char *take_path, const char *wha
     n->change = change;
     n->changed = changed;
     ox_seq_start(&n->seq, r->admin->shard->loop, "admin.node.change", node_get, node_done);
+}
+
+void admin_node_read_or(struct admin_request *r, char *take_path, json_t *take_initial, const void *arg,
+                        void (*read)(struct admin_node *n))
+{
+    struct admin_node *n = node_new(r, take_path, "node", arg);
+    n->initial = take_initial;
+    n->read = read;
+    ox_seq_start(&n->seq, r->admin->shard->loop, "admin.node.read", node_get, node_done);
+}
+
+void admin_node_change_or(struct admin_request *r, char *take_path, json_t *take_initial, const void *arg,
+                          bool (*change)(struct admin_node *n), void (*changed)(struct admin_node *n))
+{
+    struct admin_node *n = node_new(r, take_path, "node", arg);
+    n->initial = take_initial;
+    n->change = change;
+    n->changed = changed;
+    ox_seq_start(&n->seq, r->admin->shard->loop, "admin.node.change", node_get, node_done);
+}
+
+// ---- deleting, and asking whether one is there
+
+struct node_call {
+    struct admin_request *request;
+    unsigned status;
+    char *missing;
+    const char *name; // borrowed from the request
+    void (*go)(struct admin_request *r);
+    struct ox_meta_del del;
+    struct ox_meta_get get;
+};
+
+static void node_deleted(struct ox_op *op)
+{
+    struct node_call *c = CONTAINER_OF(op, struct node_call, del.op);
+    if (op->err == OX_E_NOT_FOUND)
+        admin_fail(c->request, MHD_HTTP_NOT_FOUND, "%s", c->missing);
+    else if (op->err)
+        admin_error(c->request, op->err, "node", NULL);
+    else
+        admin_empty(c->request, c->status);
+    ox_free(c->missing);
+    ox_free(c);
+}
+
+void admin_node_delete(struct admin_request *r, const char *path, unsigned status, char *take_missing)
+{
+    struct node_call *c = ox_malloc(sizeof *c);
+    c->request = r;
+    c->status = status;
+    c->missing = take_missing;
+    ox_op_init(&c->del.op, r->admin->shard->loop, node_deleted, "node.delete");
+    ox_meta_del(r->admin->shard->meta, &c->del, path, OX_META_ANY);
+}
+
+static void cluster_looked(struct ox_op *op)
+{
+    struct node_call *c = CONTAINER_OF(op, struct node_call, get.op);
+    struct admin_request *r = c->request;
+    if (op->err == OX_OK) {
+        ox_buf_unref(&c->get.value);
+        c->go(r);
+    } else if (op->err == OX_E_NOT_FOUND) {
+        admin_fail(r, c->status, "Cluster %s does not exist.", c->name);
+    } else {
+        admin_error(r, op->err, c->name, NULL);
+    }
+    ox_free(c);
+}
+
+void admin_cluster_check(struct admin_request *r, size_t segment, unsigned status, void (*go)(struct admin_request *r))
+{
+    if (!admin_node_name(r, segment, "Cluster"))
+        return;
+    OX_CLEANUP(ox_free_ptr)
+    char *path = ox_asprintf("/admin/clusters/%s", r->segments[segment]);
+    struct node_call *c = ox_malloc(sizeof *c);
+    c->request = r;
+    c->status = status;
+    c->name = r->segments[segment];
+    c->go = go;
+    ox_op_init(&c->get.op, r->admin->shard->loop, cluster_looked, "cluster.get");
+    ox_meta_get(r->admin->shard->meta, &c->get, path);
+}
+
+bool admin_node_name(struct admin_request *r, size_t segment, const char *what)
+{
+    const char *name = r->segments[segment];
+    OX_CLEANUP(ox_free_ptr)
+    char *path = ox_asprintf("/%s", name);
+    if (*name && !strchr(name, '/') && ox_meta_path_valid(path))
+        return true;
+    admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "%s name is not valid: %s", what, name);
+    return false;
 }

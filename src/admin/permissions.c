@@ -42,15 +42,22 @@ static bool action_known(const char *action)
     return false;
 }
 
+static bool actions_known(const json_t *list)
+{
+    size_t i;
+    json_t *value;
+    bool known = json_is_array(list);
+    json_array_foreach(list, i, value) known &= action_known(json_string_value(value));
+    return known;
+}
+
 // The body must be a list of actions. False: answered.
 static bool actions_body(struct admin_request *r)
 {
-    json_t *body, *value;
-    size_t i;
+    json_t *body;
     if (!admin_body(r, &body))
         return false;
-    bool known = json_is_array(body);
-    json_array_foreach(body, i, value) known &= action_known(json_string_value(value));
+    bool known = actions_known(body);
     if (!known)
         admin_fail(r, MHD_HTTP_BAD_REQUEST,
                    "the body must be a list of actions: produce, consume, functions, sources, sinks, packages");
@@ -228,6 +235,129 @@ static void topic_revoke_found(struct admin_request *r)
 static void topic_revoke(struct admin_request *r)
 {
     topic_look(r, topic_revoke_found);
+}
+
+// ---- of many topics of one namespace at once
+
+struct many_permissions {
+    struct admin_request *request;
+    size_t at;
+    struct ox_topic_name name;
+    struct ox_partitions_get look;
+    struct ox_seq seq;
+};
+
+static ox_step many_next(struct ox_seq *s);
+
+static bool many_change(struct admin_node *n)
+{
+    bool grants = strcmp(n->request->segments[3], "grantPermissionsOnTopics") == 0;
+    json_t *topics = auth_part(n, "destination_auth"), *one;
+    size_t i;
+    json_array_foreach(n->request->json, i, one)
+    {
+        const char *topic = json_string_value(json_object_get(one, "topic"));
+        const char *role = json_string_value(json_object_get(one, "role"));
+        json_t *roles = grants ? object_under(topics, topic) : json_object_get(topics, topic);
+        if (grants)
+            json_object_set_new(roles, role, actions_of(json_object_get(one, "actions")));
+        else
+            json_object_del(roles, role);
+        if (!grants && json_object_size(roles) == 0)
+            json_object_del(topics, topic);
+    }
+    return true;
+}
+
+static ox_step many_looked(struct ox_seq *s)
+{
+    struct many_permissions *m = CONTAINER_OF(s, struct many_permissions, seq);
+    if (s->err)
+        return OX_FINISH(s, s->err);
+    m->at++;
+    return OX_GOTO(s, many_next);
+}
+
+// Each topic must be there; all names have been parsed once.
+static ox_step many_next(struct ox_seq *s)
+{
+    struct many_permissions *m = CONTAINER_OF(s, struct many_permissions, seq);
+    const json_t *one = json_array_get(m->request->json, m->at);
+    if (!one)
+        return OX_FINISH(s, OX_OK);
+    ox_topic_name_fini(&m->name);
+    m->name = (struct ox_topic_name){0};
+    if (ox_topic_name_parse(&m->name, json_string_value(json_object_get(one, "topic"))) != OX_OK)
+        return OX_FINISH(s, OX_E_INVALID_TOPIC_NAME);
+    memset(&m->look, 0, sizeof m->look);
+    ox_seq_bind(s, &m->look.op, "partitions.get");
+    ox_partitions_get(m->request->admin->shard, &m->look, &m->name);
+    return OX_WAIT(s, many_looked);
+}
+
+static void many_done(struct ox_seq *s, enum ox_err err)
+{
+    struct many_permissions *m = CONTAINER_OF(s, struct many_permissions, seq);
+    struct admin_request *r = m->request;
+    if (err == OX_E_TOPIC_NOT_FOUND)
+        admin_fail(r, MHD_HTTP_NOT_FOUND, "Topic %s not found", m->name.full);
+    else if (err)
+        admin_error(r, err, m->name.full ? m->name.full : "topic", NULL);
+    else
+        admin_namespace_change(r, many_change);
+    ox_topic_name_fini(&m->name);
+    ox_free(m);
+}
+
+// The namespace of a topic; NULL: it is no topic. The caller's.
+static char *namespace_of(const json_t *topic)
+{
+    struct ox_topic_name name = {0};
+    const char *text = json_string_value(topic);
+    char *ns = text && ox_topic_name_parse(&name, text) == OX_OK ? ox_strdup(name.ns) : NULL;
+    ox_topic_name_fini(&name);
+    return ns;
+}
+
+// One entry of the list; the first one says which namespace it is about. False: answered.
+static bool many_entry(struct admin_request *r, const json_t *one, size_t i, bool grants)
+{
+    OX_CLEANUP(ox_free_ptr)
+    char *ns = namespace_of(json_object_get(one, "topic"));
+    if (!ns)
+        admin_fail(r, MHD_HTTP_BAD_REQUEST, "entry %zu: \"topic\" must be a topic's full name", i);
+    else if (!json_is_string(json_object_get(one, "role")))
+        admin_fail(r, MHD_HTTP_BAD_REQUEST, "entry %zu: \"role\" must be a text", i);
+    else if (grants && !actions_known(json_object_get(one, "actions")))
+        admin_fail(r, MHD_HTTP_BAD_REQUEST,
+                   "entry %zu: \"actions\" must be a list of produce, consume, functions, sources, sinks, packages", i);
+    else if (r->ns && strcmp(r->ns, ns) != 0)
+        admin_fail(r, MHD_HTTP_BAD_REQUEST, "The namespace should be the same: entry %zu is in %s, not in %s", i, ns, r->ns);
+    else if (!r->ns)
+        r->ns = ox_strdup(ns);
+    return !r->answered;
+}
+
+static void topics_permissions(struct admin_request *r)
+{
+    json_t *body, *one;
+    size_t i;
+    if (!admin_body(r, &body))
+        return;
+    if (!json_is_array(body))
+        admin_fail(r, MHD_HTTP_BAD_REQUEST, "the body must be a list of objects with \"topic\", \"role\" and \"actions\"");
+    else if (json_array_size(body) == 0)
+        admin_fail(r, MHD_HTTP_BAD_REQUEST, "The namespace should be the same: the list is empty");
+    json_array_foreach(body, i, one)
+    {
+        if (r->answered || !many_entry(r, one, i, strncmp(r->segments[3], "grant", 5) == 0))
+            return;
+    }
+    if (r->answered)
+        return;
+    struct many_permissions *m = ox_malloc(sizeof *m);
+    m->request = r;
+    ox_seq_start(&m->seq, r->admin->shard->loop, "admin.permissions", many_next, many_done);
 }
 
 static const struct admin_route routes[] = {ADMIN_ROUTES_PERMISSIONS};

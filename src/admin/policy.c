@@ -1,6 +1,7 @@
 // policy.c - checking a policy's body against its shape.
 #include "admin/policy.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // ---- between members
@@ -71,6 +72,11 @@ static const char *const compatibilities[] = {
     "UNDEFINED", "ALWAYS_INCOMPATIBLE", "ALWAYS_COMPATIBLE",  "BACKWARD",        "FORWARD",
     "FULL",      "BACKWARD_TRANSITIVE", "FORWARD_TRANSITIVE", "FULL_TRANSITIVE", NULL};
 
+static const char *const update_strategies[] = {
+    "AutoUpdateDisabled", "Backward",          "Forward",        "Full", "AlwaysCompatible",
+    "BackwardTransitive", "ForwardTransitive", "FullTransitive", NULL};
+static const char *const auth_modes[] = {"None", "Prefix", NULL};
+
 static const struct policy_field dispatch_fields[] = {{"dispatchThrottlingRateInMsg", FIELD_NUMBER, 0, false, NULL},
                                                       {"dispatchThrottlingRateInByte", FIELD_LONG, 0, false, NULL},
                                                       {"relativeToPublishRate", FIELD_FLAG, 0, false, NULL},
@@ -115,8 +121,23 @@ static bool quota_check(struct admin_request *r, const json_t *value)
            refuse(r, MHD_HTTP_BAD_REQUEST, "the backlog quota is not valid: the attribute policy cannot be null");
 }
 
+// No filter can be brought along: whatever is named is not there.
+static bool filters_check(struct admin_request *r, const json_t *value)
+{
+    const char *names = json_string_value(json_object_get(value, "entryFilterNames"));
+    if (!names || !*names)
+        return refuse(r, MHD_HTTP_BAD_REQUEST,
+                      "entryFilterNames can't be empty. To remove entry filters use the remove method.");
+    admin_fail(r, MHD_HTTP_BAD_REQUEST, "Entry filter '%.*s' not found", (int)strcspn(names, ","), names);
+    return false;
+}
+
+static const struct policy_field filter_fields[] = {{"entryFilterNames", FIELD_WORD, 0, true, NULL}, {0}};
+
 const struct policy_shape policy_flag = {.kind = POLICY_BOOL};
 const struct policy_shape policy_count = {.kind = POLICY_NUMBER};
+const struct policy_shape policy_interval = {.kind = POLICY_NUMBER};
+const struct policy_shape policy_any_number = {.kind = POLICY_NUMBER, .least = INT64_MIN, .most = INT64_MAX};
 const struct policy_shape policy_bytes = {.kind = POLICY_NUMBER, .most = INT64_MAX};
 const struct policy_shape policy_expiration = {.kind = POLICY_NUMBER,
                                                .refusal = "Invalid value for subscription expiration time"};
@@ -132,7 +153,10 @@ const struct policy_shape policy_auto_subscription = {.kind = POLICY_OBJECT, .fi
 const struct policy_shape policy_quota = {.kind = POLICY_OBJECT, .fields = quota_fields, .check = quota_check};
 const struct policy_shape policy_subscription_types = {.kind = POLICY_WORDS, .words = subscription_types};
 const struct policy_shape policy_compatibility = {.kind = POLICY_WORD, .words = compatibilities};
+const struct policy_shape policy_update_strategy = {.kind = POLICY_WORD, .words = update_strategies};
+const struct policy_shape policy_auth_mode = {.kind = POLICY_WORD, .words = auth_modes};
 const struct policy_shape policy_texts = {.kind = POLICY_WORDS};
+const struct policy_shape policy_entry_filters = {.kind = POLICY_OBJECT, .fields = filter_fields, .check = filters_check};
 
 const char *policy_quota_type(struct admin_request *r)
 {
@@ -179,7 +203,18 @@ static json_t *field_default(const struct policy_field *f)
     return f->kind == FIELD_REAL ? json_real((double)f->fallback) : json_integer((json_int_t)f->fallback);
 }
 
-// Pulsar takes a number or a truth value also as text. The answer is the caller's.
+// Pulsar takes a number or a truth value also where any text may stand. The answer is the caller's.
+static json_t *text_of_value(const json_t *value)
+{
+    if (!json_is_number(value) && !json_is_boolean(value))
+        return json_incref((json_t *)(uintptr_t)value);
+    char *text = json_dumps(value, JSON_ENCODE_ANY);
+    json_t *read = json_string(text);
+    free(text);
+    return read;
+}
+
+// And a number or a truth value also as text. The answer is the caller's.
 static json_t *value_of_text(const json_t *value)
 {
     json_t *read = json_is_string(value) ? json_loads(json_string_value(value), JSON_DECODE_ANY, NULL) : NULL;
@@ -196,7 +231,9 @@ static bool field_read(const struct policy_field *f, const json_t *given, json_t
             json_object_set_new(to, f->name, field_default(f));
         return true;
     }
-    json_t *value = f->kind == FIELD_WORD ? json_incref((json_t *)(uintptr_t)given) : value_of_text(given);
+    json_t *value = f->kind != FIELD_WORD ? value_of_text(given)
+                    : f->words            ? json_incref((json_t *)(uintptr_t)given)
+                                          : text_of_value(given);
     bool fits = field_fits(f, value);
     if (fits)
         json_object_set_new(to, f->name, f->kind == FIELD_REAL ? json_real(json_number_value(value)) : json_incref(value));

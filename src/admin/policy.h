@@ -40,7 +40,13 @@ bool policy_read(struct admin_request *r, const struct policy_shape *shape, cons
 extern const struct policy_shape policy_flag, policy_count, policy_bytes, policy_expiration, policy_dispatch_rate,
     policy_subscribe_rate, policy_publish_rate, policy_retention, policy_persistence, policy_inactive, policy_delayed,
     policy_auto_topic, policy_auto_subscription, policy_quota, policy_subscription_types, policy_compatibility,
-    policy_texts;
+    policy_texts, policy_offload, policy_entry_filters, policy_any_number, policy_interval, policy_update_strategy,
+    policy_auth_mode;
+
+// Adds to offload policies (offload.c) what Pulsar shows beside them: of which kind the driver is.
+void policy_offload_show(json_t *value);
+// Offload policies of which nothing is said but what always is. The caller's.
+json_t *policy_offload_defaults(void);
 
 // The kind of a quota in the query ("destination_storage" where none is named), or NULL: answered.
 const char *policy_quota_type(struct admin_request *r);

@@ -8,13 +8,20 @@
 #include "base/assert.h"
 #include "base/pos.h"
 
+const char *admin_query_raw(const struct admin_request *r, const char *name, size_t *ret_len)
+{
+    return http_query_find(r->head.query, name, ret_len);
+}
+
 const char *admin_query(struct admin_request *r, const char *name)
 {
     const char *known = ox_kv_find(&r->query, name);
-    const char *raw = r->connection ? MHD_lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND, name) : NULL;
-    if (known || !raw)
+    size_t len;
+    const char *sent = known ? NULL : admin_query_raw(r, name, &len);
+    if (!sent)
         return known;
     struct ox_str text = {0};
+    OX_CLEANUP(ox_free_ptr) char *raw = ox_strndup(sent, len);
     if (ox_name_decode(&text, raw) != OX_OK) { // as of a form: '+' is a space
         ox_str_truncate(&text, 0);
         ox_str_adds(&text, raw);

@@ -18,6 +18,8 @@
 struct rig {
     struct ox_loop *loop;
     struct ox_shard shard;
+    struct ox_metrics metrics;
+    struct ox_admin_limits limits;
     struct ox_admin *admin;
     struct ox_stream *client;
     struct ox_op op;
@@ -25,16 +27,6 @@ struct rig {
     struct ox_str got;
     const char *want; // stops the loop when it has come
 };
-
-static inline void *rig_watch(void *ctx, int fd, void (*readable)(void *arg), void *arg)
-{
-    return ox_posix_watch_new((struct ox_loop *)ctx, fd, readable, arg);
-}
-
-static inline void rig_unwatch(void *handle)
-{
-    ox_posix_watch_free((struct ox_posix_watch *)handle);
-}
 
 static inline void rig_space(struct ox_stream *s, uint8_t **ret_data, size_t *ret_len)
 {
@@ -100,8 +92,10 @@ static inline void rig_connect(struct rig *rig)
 
 static inline void rig_serve(struct rig *rig, struct ox_storage *storage)
 {
+    rig->shard.metrics = &rig->metrics;
+    ox_metrics_init(&rig->metrics);
     struct ox_admin_config config = {
-        .shard = &rig->shard, .storage = storage, .host = "127.0.0.1", .poll = {rig_watch, rig_unwatch, rig->loop}};
+        .shard = &rig->shard, .storage = storage, .host = "127.0.0.1", .net = ox_posix_net(rig->loop), .limits = rig->limits};
     assert_int_equal(ox_admin_open(&config, &rig->admin), OX_OK);
 }
 

@@ -4,18 +4,31 @@
 #include "admin/request.h"
 
 static const struct admin_route_table *const route_tables[] = {
+    &admin_broker_views,
     &admin_brokers,
+    &admin_metrics,
+    &admin_broker_stats,
     &admin_lookup,
     &admin_clusters,
+    &admin_cluster_parts,
+    &admin_isolation,
     &admin_tenants,
+    &admin_resource_groups,
+    &admin_resource_quotas,
+    &admin_bookies,
     &admin_bookie_clusters,
     &admin_namespaces,
     &admin_permissions,
     &admin_namespace_work,
     &admin_namespace_policies,
+    &admin_namespace_offload,
+    &admin_local_policies,
+    &admin_bundles,
+    &admin_loaded,
     &admin_subscriptions,
     &admin_stats,
     &admin_messages,
+    &admin_offload,
     &admin_topics,
     &admin_topic_properties,
     &admin_topic_policies,
@@ -106,6 +119,58 @@ static const struct admin_route *route_find(const struct admin_request *r, const
     return NULL;
 }
 
+static void method_add(struct ox_str *to, const char *method, const char *between)
+{
+    if (strstr(ox_str_get(to), method))
+        return;
+    ox_str_addf(to, "%s%s", to->len ? between : "", method);
+}
+
+// What the path of a request can be asked for: "HEAD,GET,PUT,OPTIONS"; empty: nothing, there is no such path.
+static void route_methods(const struct admin_request *r, const char *between, struct ox_str *ret)
+{
+    struct route_match match;
+    for (size_t t = 0; t < OX_COUNT(route_tables); t++) {
+        for (size_t i = 0; i < route_tables[t]->count; i++) {
+            const struct admin_route *route = &route_tables[t]->routes[i];
+            if (!route_matches(route, r, &match))
+                continue;
+            if (strcmp(route->method, "GET") == 0)
+                method_add(ret, "HEAD", between);
+            method_add(ret, route->method, between);
+        }
+    }
+    if (ret->len)
+        method_add(ret, "OPTIONS", between);
+}
+
+static void route_allow(struct admin_request *r)
+{
+    struct ox_str methods = {0};
+    route_methods(r, ",", &methods);
+    ox_kv_set(&r->headers, "Allow", ox_str_get(&methods));
+    ox_str_fini(&methods);
+}
+
+static void route_options(struct admin_request *r)
+{
+    struct ox_str methods = {0};
+    route_methods(r, ", ", &methods);
+    if (methods.len) {
+        route_allow(r);
+        admin_text(r, HTTP_OK, "text/plain", ox_str_get(&methods));
+    } else {
+        admin_fail(r, HTTP_NOT_FOUND, "no such resource on this broker");
+    }
+    ox_str_fini(&methods);
+}
+
+static void route_refuse_method(struct admin_request *r, const char *method, const char *what)
+{
+    route_allow(r);
+    admin_fail(r, HTTP_METHOD_NOT_ALLOWED, "%s is not a method of %s", method, what);
+}
+
 static bool route_refuses(struct admin_request *r)
 {
     if (r->admin->draining)
@@ -114,8 +179,6 @@ static bool route_refuses(struct admin_request *r)
         admin_fail(r, MHD_HTTP_BAD_REQUEST, "segment %zu of the path is not properly percent-encoded", r->count);
     else if (r->path_err != OX_OK)
         admin_fail(r, MHD_HTTP_NOT_FOUND, "no such resource: the path has more than %d segments", ADMIN_SEGMENTS_MAX);
-    else if (r->body_too_big)
-        admin_fail(r, MHD_HTTP_CONTENT_TOO_LARGE, "the body is larger than %u bytes", ADMIN_BODY_BYTES_MAX);
     return r->answered;
 }
 
@@ -127,11 +190,15 @@ void admin_dispatch(struct admin_request *r, const char *method)
         return;
     if (strcmp(method, "HEAD") == 0)
         method = "GET"; // the server leaves the body out
+    if (strcmp(method, "OPTIONS") == 0) {
+        route_options(r);
+        return;
+    }
     const struct admin_route *route = route_find(r, method, &match, &path_known);
     if (route)
         route_call(r, route, &match);
     else if (path_known)
-        admin_fail(r, MHD_HTTP_METHOD_NOT_ALLOWED, "%s is not a method of this resource", method);
+        route_refuse_method(r, method, "this resource");
     else
         admin_fail(r, MHD_HTTP_NOT_FOUND, "no such resource on this broker");
 }
@@ -145,7 +212,7 @@ void admin_unknown(struct admin_request *r, const char *word)
             size_t len = strlen(route->path);
             if (route->path[len - 1] == '*' || !route_matches(route, r, &match))
                 continue;
-            admin_fail(r, MHD_HTTP_METHOD_NOT_ALLOWED, "%s is not a method of %s", r->route->method, word);
+            route_refuse_method(r, r->route->method, word);
             return;
         }
     }

@@ -1,71 +1,87 @@
-// server.c - the HTTP server on the loop: requests come in, wait while the broker works, go out.
-#include <arpa/inet.h>
-#include <errno.h>
+// server.c - the HTTP server on the loop: who is let in, whose turn it is, who has to go. Nothing here takes longer than a part of a turn.
 #include <string.h>
 
-#include "admin/request.h"
+#include "admin/connection.h"
 
-static void admin_run(struct ox_admin *admin);
+#define SERVER_SPACE_BYTES 16384u
+#define SERVER_READS_A_TURN 128u
+#define SERVER_QUEUE_MAX 256u        // requests that wait for their turn, beyond which no more are read
+#define SERVER_WORK_NS OX_MS         // of requests, before the loop does other things
+#define SERVER_REST_NS OX_MS         // for which it then does
+#define SERVER_LOOK_NS (100 * OX_MS) // between looks for connections that take too long
+#define SERVER_YOUNG_NS OX_SEC       // so long a connection is not in the way of a new one
 
-static void admin_readable(void *arg)
+static const struct ox_admin_limits limits_default = {
+    .connections = 2048, .head_bytes = 8192, .request_ns = 10 * OX_SEC, .idle_ns = 60 * OX_SEC, .answer_ns = 30 * OX_SEC};
+
+// ---- requests
+
+static void request_split(struct admin_request *r, const char *path)
 {
-    admin_run((struct ox_admin *)arg);
-}
-
-static void admin_timer(struct ox_timer *t)
-{
-    admin_run(CONTAINER_OF(t, struct ox_admin, timer));
-}
-
-static void admin_hook(struct ox_turn_hook *h)
-{
-    admin_run(CONTAINER_OF(h, struct ox_admin, run_hook));
-}
-
-static void admin_run(struct ox_admin *admin)
-{
-    MHD_UNSIGNED_LONG_LONG timeout_ms;
-    MHD_run(admin->daemon);
-    if (MHD_get_timeout(admin->daemon, &timeout_ms) == MHD_YES)
-        ox_timer_start(&admin->timer, (uint64_t)timeout_ms * OX_MS);
-    else
-        ox_timer_stop(&admin->timer);
-}
-
-static void request_split(struct admin_request *r, const char *url)
-{
-    while (*url) {
-        size_t len = strcspn(url + 1, "/");
+    while (*path == '/') {
+        size_t whole = strcspn(path + 1, "/"),
+               len = OX_MIN(whole, strcspn(path + 1, ";")); // ";name=value" says nothing to anybody here
         if (r->count == ADMIN_SEGMENTS_MAX) {
             r->path_err = OX_E_TOO_BIG;
             return;
         }
         struct ox_str segment = {0};
-        if (ox_percent_decode(&segment, url + 1, len) != OX_OK)
+        if (ox_percent_decode(&segment, path + 1, len) != OX_OK)
             r->path_err = OX_E_INVALID;
         r->segments[r->count++] = ox_str_take(&segment);
-        url += 1 + len;
+        path += 1 + whole;
     }
     if (r->count && !*r->segments[r->count - 1])
         ox_free(r->segments[--r->count]); // a slash at the end
 }
 
-static struct admin_request *request_new(struct ox_admin *admin, struct MHD_Connection *connection, const char *url)
+struct admin_request *admin_request_new(struct http_connection *c, const char *head, size_t len)
 {
     struct admin_request *r = ox_malloc(sizeof *r);
-    r->admin = admin;
-    r->connection = connection;
-    request_split(r, *url == '/' ? url : "");
-    ox_list_push_back(&admin->requests, &r->link);
+    r->admin = c->admin;
+    r->connection = c;
+    ox_list_push_back(&c->admin->requests, &r->link);
+    if (!len)
+        return r;
+    r->head_text = ox_strndup(head, len);
+    memcpy(r->head_text, head, len); // zero bytes are for the parser to find
+    http_head_parse(&r->head, r->head_text, len);
+    if (!r->head.status)
+        request_split(r, r->head.path);
     return r;
+}
+
+void admin_request_free(struct admin_request *r)
+{
+    ox_list_remove(r->answered ? &r->admin->answered : &r->admin->requests, &r->link);
+    r->admin->body_bytes -= r->body.len;
+    for (size_t i = 0; i < r->count; i++)
+        ox_free(r->segments[i]);
+    ox_topic_name_fini(&r->topic);
+    ox_free(r->ns);
+    ox_free(r->head_text);
+    json_decref(r->json);
+    ox_kv_fini(&r->query);
+    ox_kv_fini(&r->headers);
+    ox_str_fini(&r->body);
+    admin_parts_fini(r->admin, &r->answer);
+    if (r->source)
+        r->source->free(r->source);
+    ox_free(r);
+}
+
+void admin_request_dispatch(struct admin_request *r)
+{
+    r->dispatched = true;
+    r->admin->requests_total.value++;
+    admin_dispatch(r, r->head.method);
 }
 
 // Requests that a handler has and that have no answer yet.
 static bool admin_busy(struct ox_admin *admin)
 {
     OX_LIST_EACH(&admin->requests, link) {
-        const struct admin_request *r = CONTAINER_OF(link, struct admin_request, link);
-        if (r->dispatched && !r->answered)
+        if (CONTAINER_OF(link, struct admin_request, link)->dispatched)
             return true;
     }
     return false;
@@ -88,215 +104,279 @@ void ox_admin_drain(struct ox_admin *admin, struct ox_op *op)
     admin_tell_drained(admin);
 }
 
-static void request_free(struct admin_request *r)
-{
-    ox_list_remove(&r->admin->requests, &r->link);
-    for (size_t i = 0; i < r->count; i++)
-        ox_free(r->segments[i]);
-    ox_topic_name_fini(&r->topic);
-    ox_free(r->ns);
-    json_decref(r->json);
-    ox_kv_fini(&r->query);
-    ox_kv_fini(&r->headers);
-    ox_str_fini(&r->body);
-    ox_str_fini(&r->answer);
-    ox_free(r);
-}
-
-static enum MHD_Result request_send(struct admin_request *r)
-{
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(r->answer.len, (void *)(uintptr_t)ox_str_get(&r->answer), MHD_RESPMEM_MUST_COPY);
-    if (r->type)
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, r->type);
-    for (size_t i = 0; i < r->headers.count; i++)
-        MHD_add_response_header(response, r->headers.pairs[i].key, r->headers.pairs[i].value);
-    enum MHD_Result result = MHD_queue_response(r->connection, r->status, response);
-    MHD_destroy_response(response);
-    return result;
-}
-
-// MHD calls this for the head, for each part of the body, and again after a resume.
-static enum MHD_Result admin_access(void *arg, struct MHD_Connection *connection, const char *url, const char *method,
-                                    const char *version, const char *data, size_t *data_len, void **slot)
-{
-    (void)version;
-    struct admin_request *r = (struct admin_request *)*slot;
-    if (!r) {
-        *slot = request_new((struct ox_admin *)arg, connection, url);
-        return MHD_YES;
-    }
-    if (*data_len) {
-        r->body_too_big |= r->body.len + *data_len > ADMIN_BODY_BYTES_MAX;
-        if (!r->body_too_big)
-            ox_str_add(&r->body, data, *data_len);
-        *data_len = 0;
-        return MHD_YES;
-    }
-    if (!r->dispatched) {
-        r->dispatched = true;
-        r->in_handler = true;
-        admin_dispatch(r, method);
-        r->in_handler = false;
-    }
-    if (r->answered)
-        return request_send(r);
-    r->suspended = true;
-    MHD_suspend_connection(connection);
-    return MHD_YES;
-}
-
-// The client is gone or served. A request that a broker operation still works for is freed when that ends.
-static void admin_completed(void *arg, struct MHD_Connection *connection, void **slot, enum MHD_RequestTerminationCode code)
-{
-    (void)arg, (void)connection, (void)code;
-    struct admin_request *r = (struct admin_request *)*slot;
-    *slot = NULL;
-    if (!r)
-        return;
-    r->connection = NULL;
-    if (!r->dispatched || r->answered)
-        request_free(r);
-}
-
-static void request_answered(struct admin_request *r)
+// It lives on until the turn's end: whoever answers may look at it after that.
+void admin_request_answered(struct admin_request *r)
 {
     OX_ASSERT(!r->answered);
     r->answered = true;
+    ox_list_remove(&r->admin->requests, &r->link);
+    ox_list_push_back(&r->admin->answered, &r->link);
+    ox_turn_end(r->admin->shard->loop, &r->admin->turn);
     admin_tell_drained(r->admin);
-    if (!r->connection && !r->in_handler) {
-        request_free(r);
-        return;
-    }
-    if (!r->suspended)
-        return;
-    r->suspended = false;
-    MHD_resume_connection(r->connection);
-    ox_turn_end(r->admin->shard->loop, &r->admin->run_hook);
 }
 
-void admin_json(struct admin_request *r, unsigned status, json_t *take_json)
+static void server_answer(struct ox_admin *admin)
 {
-    char *text = take_json ? json_dumps(take_json, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    if (!text) {
-        json_decref(take_json);
-        admin_fail(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "the answer holds text that is not valid UTF-8");
-        return;
-    }
-    ox_str_adds(&r->answer, text);
-    free(text);
-    json_decref(take_json);
-    r->status = status;
-    r->type = "application/json";
-    request_answered(r);
-}
-
-void admin_empty(struct admin_request *r, unsigned status)
-{
-    r->status = status;
-    request_answered(r);
-}
-
-void admin_text(struct admin_request *r, unsigned status, const char *type, const char *text)
-{
-    ox_str_adds(&r->answer, text);
-    r->status = status;
-    r->type = type;
-    request_answered(r);
-}
-
-void admin_bytes(struct admin_request *r, unsigned status, const void *data, size_t len)
-{
-    ox_str_add(&r->answer, data, len);
-    r->status = status;
-    r->type = "application/json"; // whatever it is: that is what Pulsar says
-    request_answered(r);
-}
-
-// JSON takes only UTF-8, and what the client sent may be anything.
-static void reason_make_utf8(struct ox_str *reason)
-{
-    if (ox_utf8_valid(ox_str_get(reason), reason->len))
-        return;
-    for (size_t i = 0; i < reason->len; i++) {
-        if ((unsigned char)reason->data[i] >= 0x80)
-            reason->data[i] = '?';
+    OX_LIST_EACH(&admin->answered, link) {
+        struct admin_request *r = CONTAINER_OF(link, struct admin_request, link);
+        if (r->connection)
+            http_connection_answer(r->connection, r);
+        admin_request_free(r);
     }
 }
 
-void admin_fail(struct admin_request *r, unsigned status, const char *format, ...)
+// ---- turns
+
+size_t admin_server_space(struct ox_admin *admin, uint8_t **ret_data)
 {
-    struct ox_str reason = {0};
-    va_list args;
-    va_start(args, format);
-    ox_str_addv(&reason, format, args);
-    va_end(args);
-    reason_make_utf8(&reason);
-    admin_json(r, status, json_pack("{s:s}", "reason", ox_str_get(&reason)));
-    ox_str_fini(&reason);
+    if (admin->reads >= SERVER_READS_A_TURN || admin->in[CONN_QUEUED].count >= SERVER_QUEUE_MAX)
+        return 0;
+    admin->reads++;
+    ox_turn_end(admin->shard->loop, &admin->turn);
+    *ret_data = admin->scratch;
+    return SERVER_SPACE_BYTES;
 }
 
-// Segments are decoded one by one after the path is split, so that an encoded slash stays inside its segment.
-static size_t admin_no_unescape(void *arg, struct MHD_Connection *connection, char *text)
+void admin_server_wake(struct ox_admin *admin)
 {
-    (void)arg, (void)connection;
-    return strlen(text);
+    if (!ox_timer_started(&admin->rest))
+        ox_turn_end(admin->shard->loop, &admin->turn);
 }
 
-static enum ox_err admin_listen(struct ox_admin *admin, const char *host, uint16_t port)
+static bool server_work_left(struct ox_admin *admin)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
-    if (inet_pton(AF_INET, host, &address.sin_addr) != 1)
-        return OX_E_INVALID;
-    errno = 0;
-    admin->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, port, NULL, NULL, admin_access, admin,
-                                     MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_UNESCAPE_CALLBACK, admin_no_unescape,
-                                     NULL, MHD_OPTION_NOTIFY_COMPLETED, admin_completed, NULL,
-                                     MHD_OPTION_CONNECTION_LIMIT, (unsigned)ADMIN_CONNECTIONS_MAX,
-                                     MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)ADMIN_IDLE_SECONDS, MHD_OPTION_END);
-    if (!admin->daemon)
-        return errno == EADDRINUSE ? OX_E_ADDRESS_IN_USE : errno ? ox_err_from_errno(errno) : OX_E_IO;
-    admin->port = MHD_get_daemon_info(admin->daemon, MHD_DAEMON_INFO_BIND_PORT)->port;
-    return OX_OK;
+    return admin->in[CONN_QUEUED].count || admin->in[CONN_ROOM].count || admin->unread.count;
+}
+
+// Long answers go on first, so that their memory comes back.
+static bool server_work_one(struct ox_admin *admin)
+{
+    struct ox_link *link = ox_list_first(&admin->in[CONN_ROOM]);
+    if (!link)
+        link = ox_list_first(&admin->in[CONN_QUEUED]);
+    if (link)
+        http_connection_go(CONTAINER_OF(link, struct http_connection, link));
+    return link != NULL;
+}
+
+static void server_read_on(struct ox_admin *admin)
+{
+    for (size_t n = 0; n < SERVER_READS_A_TURN && admin->in[CONN_QUEUED].count + n < SERVER_QUEUE_MAX; n++) {
+        struct ox_link *link = ox_list_pop_front(&admin->unread);
+        if (!link)
+            return;
+        struct http_connection *c = CONTAINER_OF(link, struct http_connection, unread);
+        http_connection_wait(c);
+        ox_stream_resume(c->stream);
+    }
+}
+
+// A slice of work, at most SERVER_WORK_NS of it between two rests, in however many turns.
+static void server_work(struct ox_admin *admin)
+{
+    uint64_t begin = ox_now_ns(admin->shard->loop), now = begin;
+    if (ox_timer_started(&admin->rest))
+        return;
+    if (begin - admin->worked_at_ns > SERVER_REST_NS)
+        admin->worked_ns = 0;
+    while (now - begin + admin->worked_ns < SERVER_WORK_NS && server_work_one(admin))
+        now = ox_now_ns(admin->shard->loop);
+    admin->worked_ns += now - begin;
+    admin->worked_at_ns = now;
+    server_read_on(admin);
+    admin_server_make_room(admin);
+    if (server_work_left(admin) && admin->worked_ns >= SERVER_WORK_NS)
+        ox_timer_start(&admin->rest, SERVER_REST_NS);
+    else if (server_work_left(admin))
+        ox_timer_start(&admin->rest, 0);
+}
+
+static void server_turn(struct ox_turn_hook *hook)
+{
+    struct ox_admin *admin = CONTAINER_OF(hook, struct ox_admin, turn);
+    admin->reads = 0;
+    server_answer(admin);
+    server_work(admin);
+}
+
+static void server_rested(struct ox_timer *t)
+{
+    server_work(CONTAINER_OF(t, struct ox_admin, rest));
+}
+
+// ---- who is let in, who has to go
+
+// The connection that has been in a state for longest, if that is at least so long. One that was not read for want of time may have sent what it is waited for: its time begins anew.
+static struct http_connection *server_oldest(struct ox_admin *admin, enum conn_state state, uint64_t ns)
+{
+    uint64_t now = ox_now_ns(admin->shard->loop);
+    for (struct ox_link *link; (link = ox_list_first(&admin->in[state])) != NULL;) {
+        struct http_connection *c = CONTAINER_OF(link, struct http_connection, link);
+        if (now - c->since_ns < ns)
+            return NULL;
+        if (!ox_link_linked(&c->unread))
+            return c;
+        http_connection_wait(c);
+    }
+    return NULL;
+}
+
+// A connection that holds no whole request makes room for one that may.
+static bool server_evict(struct ox_admin *admin)
+{
+    struct http_connection *silent = server_oldest(admin, CONN_SILENT, SERVER_YOUNG_NS),
+                           *coming = server_oldest(admin, CONN_COMING, SERVER_YOUNG_NS);
+    if (!silent && !coming)
+        return false;
+    admin->evicted.value++;
+    http_connection_end(coming && (!silent || coming->since_ns < silent->since_ns) ? coming : silent, false);
+    return true;
+}
+
+void admin_server_make_room(struct ox_admin *admin)
+{
+    if (admin->making_room || !admin->listener)
+        return;
+    admin->making_room = true;
+    while (admin->connections.value >= (int64_t)admin->limits.connections && server_evict(admin))
+        ;
+    admin->making_room = false;
+    bool full = admin->connections.value >= (int64_t)admin->limits.connections || admin->unread.count > 0;
+    if (full == admin->full)
+        return;
+    admin->full = full;
+    if (full)
+        ox_listener_pause(admin->listener);
+    else
+        ox_listener_resume(admin->listener);
+}
+
+void admin_server_shed(struct ox_admin *admin)
+{
+    struct http_connection *c = server_oldest(admin, CONN_WRITING, SERVER_YOUNG_NS);
+    if (!c)
+        return;
+    admin->evicted.value++;
+    http_connection_end(c, false);
+}
+
+static void server_look(struct ox_timer *timer)
+{
+    struct ox_admin *admin = CONTAINER_OF(timer, struct ox_admin, look);
+    struct http_connection *c;
+    while ((c = server_oldest(admin, CONN_SILENT, admin->limits.idle_ns)) != NULL)
+        http_connection_end(c, true);
+    while ((c = server_oldest(admin, CONN_COMING, admin->limits.request_ns)) != NULL)
+        http_connection_refuse(c, HTTP_REQUEST_TIMEOUT,
+                               "the request did not come as a whole within httpRequestTimeoutSeconds");
+    while ((c = server_oldest(admin, CONN_WRITING, admin->limits.answer_ns)) != NULL)
+        http_connection_end(c, false);
+    admin_server_make_room(admin);
+    if (admin->connections.value)
+        ox_timer_start(&admin->look, SERVER_LOOK_NS);
+}
+
+static void server_accept(struct ox_listener *l, struct ox_stream *give_s)
+{
+    struct ox_admin *admin = (struct ox_admin *)l->owner;
+    http_connection_new(admin, give_s);
+    admin_server_make_room(admin);
+    if (!ox_timer_started(&admin->look))
+        ox_timer_start(&admin->look, SERVER_LOOK_NS);
+}
+
+// ---- open and close
+
+static void server_metrics(struct ox_admin *admin)
+{
+    struct ox_metrics *m = admin->shard->metrics;
+    ox_metric_init(&admin->connections, m, OX_METRIC_GAUGE, "oxbow_http_connections",
+                   "Open connections of HTTP clients.", NULL);
+    ox_metric_init(&admin->requests_total, m, OX_METRIC_COUNTER, "oxbow_http_requests_total",
+                   "HTTP requests that were served.", NULL);
+    ox_metric_init(&admin->evicted, m, OX_METRIC_COUNTER, "oxbow_http_evicted_total",
+                   "HTTP connections that were closed to make room for others.", NULL);
+    ox_metric_init(&admin->turn_longest, m, OX_METRIC_GAUGE, "oxbow_loop_longest_turn_microseconds",
+                   "The longest turn of the event loop since this page was last shown.", NULL);
+    ox_metric_init(&admin->turns_slow, m, OX_METRIC_COUNTER, "oxbow_loop_slow_turns_total",
+                   "Turns of the event loop that took longer than 5 ms.", NULL);
+}
+
+void admin_metrics_look(struct ox_admin *admin)
+{
+    struct ox_loop *loop = admin->shard->loop;
+    admin->turn_longest.value = (int64_t)(loop->turn_longest_ns / 1000);
+    admin->turns_slow.value = (int64_t)loop->turns_slow;
+    loop->turn_longest_ns = 0;
+}
+
+static void server_limits(struct ox_admin_limits *l)
+{
+    l->connections = l->connections ? l->connections : limits_default.connections;
+    l->head_bytes = l->head_bytes ? l->head_bytes : limits_default.head_bytes;
+    l->request_ns = l->request_ns ? l->request_ns : limits_default.request_ns;
+    l->idle_ns = l->idle_ns ? l->idle_ns : limits_default.idle_ns;
+    l->answer_ns = l->answer_ns ? l->answer_ns : limits_default.answer_ns;
 }
 
 enum ox_err ox_admin_open(const struct ox_admin_config *config, struct ox_admin **ret)
 {
+    struct ox_listener *listener;
+    enum ox_err err = ox_net_listen(config->net, config->host, config->port, &listener);
+    if (err)
+        return err;
     struct ox_admin *admin = ox_malloc(sizeof *admin);
     admin->shard = config->shard;
     admin->storage = config->storage;
-    admin->poll = config->poll;
-    admin->run_hook.run = admin_hook;
+    admin->settings = config->settings;
+    admin->process = config->process;
+    admin->started_ms = ox_wall_ms(config->shard->loop);
+    admin->process = config->process;
+    admin->started_ms = ox_wall_ms(config->shard->loop);
+    admin->limits = config->limits;
+    server_limits(&admin->limits);
+    admin->scratch = (uint8_t *)ox_malloc_raw(SERVER_SPACE_BYTES);
+    admin->turn.run = server_turn;
     ox_list_init(&admin->requests);
-    ox_timer_init(&admin->timer, config->shard->loop, admin_timer);
-    enum ox_err err = admin_listen(admin, config->host, config->port);
-    if (err == OX_OK) {
-        int fd = MHD_get_daemon_info(admin->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-        admin->watch = admin->poll.start(admin->poll.ctx, fd, admin_readable, admin);
-        err = admin->watch ? OX_OK : OX_E_IO;
-    }
-    if (err == OX_OK)
-        *ret = admin;
-    else
-        ox_admin_close(admin);
-    return err;
+    ox_list_init(&admin->answered);
+    ox_list_init(&admin->snapshots);
+    ox_list_init(&admin->unread);
+    for (int i = 0; i < CONN_STATE_COUNT; i++)
+        ox_list_init(&admin->in[i]);
+    ox_timer_init(&admin->rest, config->shard->loop, server_rested);
+    ox_timer_init(&admin->look, config->shard->loop, server_look);
+    server_metrics(admin);
+    admin->listener = listener;
+    listener->owner = admin;
+    listener->accept = server_accept;
+    *ret = admin;
+    return OX_OK;
 }
 
 uint16_t ox_admin_port(const struct ox_admin *admin)
 {
-    return admin->port;
+    return admin->listener->port;
 }
 
 void ox_admin_close(struct ox_admin *admin)
 {
     OX_ASSERT(!admin_busy(admin));
-    if (admin->daemon)
-        MHD_run(admin->daemon); // what has been answered in this turn goes out
-    ox_timer_stop(&admin->timer);
-    ox_turn_end_cancel(admin->shard->loop, &admin->run_hook);
-    if (admin->watch)
-        admin->poll.stop(admin->watch);
-    if (admin->daemon)
-        MHD_stop_daemon(admin->daemon);
+    ox_net_unlisten(admin->listener);
+    admin->listener = NULL;
+    server_answer(admin);
+    for (int state = 0; state < CONN_STATE_COUNT; state++) {
+        OX_LIST_EACH(&admin->in[state], link)
+            http_connection_end(CONTAINER_OF(link, struct http_connection, link), true);
+    }
+    OX_ASSERT(ox_list_empty(&admin->requests) && admin->answer_bytes == 0 && admin->body_bytes == 0);
+    ox_timer_stop(&admin->rest);
+    ox_timer_stop(&admin->look);
+    ox_turn_end_cancel(admin->shard->loop, &admin->turn);
+    ox_metric_fini(&admin->connections);
+    ox_metric_fini(&admin->requests_total);
+    ox_metric_fini(&admin->evicted);
+    ox_metric_fini(&admin->turn_longest);
+    ox_metric_fini(&admin->turns_slow);
+    ox_free(admin->scratch);
     ox_free(admin);
 }

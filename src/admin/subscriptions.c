@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "admin/each.h"
+#include "admin/policy.h"
 #include "gen/rest_routes.h"
 
 #define SUBSCRIPTION_AT 7 // the segment of the path with the name
@@ -55,8 +56,29 @@ static bool position_body(struct admin_request *r, json_t **ret_body, struct ox_
 
 // ---- making and deleting
 
+// replicated=true: what was made is marked.
+static ox_step create_mark(struct admin_each *e)
+{
+    struct ox_subscription *s = ox_subscription_find(e->topic, e->subscription_name);
+    if (!s)
+        return each_ran(e, OX_E_SUBSCRIPTION_NOT_FOUND);
+    e->u.replicate.replicated = true;
+    each_bind(e, &e->u.replicate.op);
+    ox_subscription_replicate(s, &e->u.replicate);
+    return each_wait(e);
+}
+
+// e->number: 1 once it is made and is to be marked.
+static bool create_again(struct admin_each *e)
+{
+    e->number = e->flag && !e->number;
+    return e->number;
+}
+
 static ox_step create_run(struct admin_each *e)
 {
+    if (e->number)
+        return create_mark(e);
     e->u.create.name = e->subscription_name;
     e->u.create.from = e->pos;
     e->u.create.properties = e->properties.count ? &e->properties : NULL;
@@ -65,8 +87,11 @@ static ox_step create_run(struct admin_each *e)
     return each_wait(e);
 }
 
-static const struct admin_verb create_verb = {
-    .name = "admin.subscription.create", .partitioned = EACH_PARTITION, .may_create = true, .run = create_run};
+static const struct admin_verb create_verb = {.name = "admin.subscription.create",
+                                              .partitioned = EACH_PARTITION,
+                                              .may_create = true,
+                                              .run = create_run,
+                                              .again = create_again};
 
 static void subscription_create(struct admin_request *r)
 {
@@ -77,6 +102,7 @@ static void subscription_create(struct admin_request *r)
     struct admin_each *e = each_new(r, &create_verb);
     each_subscription(e, SUBSCRIPTION_AT);
     e->pos = pos;
+    e->flag = admin_query_true(r, "replicated");
     admin_kv_read(&e->properties, json_object_get(body, "properties"));
     each_start(e);
 }
@@ -313,6 +339,132 @@ static void subscription_properties_set(struct admin_request *r)
     struct admin_each *e = each_new(r, &properties_set_verb);
     each_subscription(e, SUBSCRIPTION_AT);
     admin_kv_read(&e->properties, body);
+    each_start(e);
+}
+
+// ---- replication
+
+static ox_step replicated_get_run(struct admin_each *e)
+{
+    if (!e->subscription)
+        return each_ran(e, OX_E_SUBSCRIPTION_NOT_FOUND);
+    if (!e->result)
+        e->result = json_object();
+    json_object_set_new(e->result, e->topic->name.full, json_boolean(ox_subscription_is_replicated(e->subscription)));
+    return each_ran(e, OX_OK);
+}
+
+static ox_step replicated_set_run(struct admin_each *e)
+{
+    if (!e->subscription)
+        return each_ran(e, OX_E_SUBSCRIPTION_NOT_FOUND);
+    e->u.replicate.replicated = e->flag;
+    each_bind(e, &e->u.replicate.op);
+    ox_subscription_replicate(e->subscription, &e->u.replicate);
+    return each_wait(e);
+}
+
+static const struct admin_verb replicated_get_verb = {
+    .name = "admin.subscription.replicated", .partitioned = EACH_PARTITION, .run = replicated_get_run};
+static const struct admin_verb replicated_set_verb = {
+    .name = "admin.subscription.replicate", .partitioned = EACH_PARTITION, .run = replicated_set_run};
+
+// A non-persistent topic has none that could be. False: answered.
+static bool replicated_domain_fits(struct admin_request *r)
+{
+    if (r->topic.domain == OX_DOMAIN_PERSISTENT)
+        return true;
+    admin_fail(r, MHD_HTTP_METHOD_NOT_ALLOWED, "Replicated subscriptions are not there on non-persistent topics: %s",
+               r->topic.full);
+    return false;
+}
+
+static void replicated_start(struct admin_request *r, const struct admin_verb *verb, bool flag)
+{
+    struct admin_each *e = each_new(r, verb);
+    each_subscription(e, SUBSCRIPTION_AT);
+    e->flag = flag;
+    each_start(e);
+}
+
+static void subscription_replicated_get(struct admin_request *r)
+{
+    if (replicated_domain_fits(r))
+        replicated_start(r, &replicated_get_verb, false);
+}
+
+static void subscription_replicated_set(struct admin_request *r)
+{
+    json_t *body, *flag = NULL;
+    if (!admin_body(r, &body) || !policy_read(r, &policy_flag, "replicatedSubscriptionStatus", body, &flag))
+        return;
+    bool wanted = json_is_true(flag);
+    json_decref(flag);
+    if (replicated_domain_fits(r))
+        replicated_start(r, &replicated_set_verb, wanted);
+}
+
+// ---- looking through the backlog
+
+static ox_step analyze_run(struct admin_each *e)
+{
+    if (!e->subscription)
+        return each_ran(e, OX_E_SUBSCRIPTION_NOT_FOUND);
+    if (!e->topic->ml)
+        return each_refuse(e, MHD_HTTP_METHOD_NOT_ALLOWED, "a non-persistent topic keeps no backlog");
+    const struct ox_broker_config *c = &e->topic->shard->config;
+    e->u.analysis = (struct ox_backlog_analysis){.name = e->subscription_name,
+                                                 .has_from = e->flag,
+                                                 .from = e->pos,
+                                                 .entries_max = c->scan_entries_max,
+                                                 .time_max_ms = c->scan_ms_max};
+    each_bind(e, &e->u.analysis.op);
+    ox_backlog_analyze(e->topic, &e->u.analysis);
+    return each_wait(e);
+}
+
+static void put_analyzed(json_t *o, const char *suffix, const char *kind, uint64_t value)
+{
+    OX_CLEANUP(ox_free_ptr)
+    char *name = ox_asprintf("filter%s%s", kind, suffix);
+    json_object_set_new(o, name, json_integer((json_int_t)value));
+}
+
+// Entry filters cannot be installed: every entry is accepted.
+static void analyze_collect(struct admin_each *e)
+{
+    static const char *const kinds[] = {"Rejected", "Accepted", "Rescheduled"};
+    const struct ox_backlog_analysis *a = &e->u.analysis;
+    json_t *o = json_pack("{s:I, s:I}", "entries", (json_int_t)a->entries, "messages", (json_int_t)a->messages);
+    for (size_t i = 0; i < OX_COUNT(kinds); i++) {
+        put_analyzed(o, "Entries", kinds[i], i == 1 ? a->entries : 0);
+        put_analyzed(o, "Messages", kinds[i], i == 1 ? a->messages : 0);
+    }
+    json_object_set_new(o, "aborted", json_boolean(a->aborted));
+    if (a->entries) {
+        json_object_set_new(o, "firstMessageId", json_sprintf(OX_POS_FMT, OX_POS_ARG(a->first)));
+        json_object_set_new(o, "lastMessageId", json_sprintf(OX_POS_FMT, OX_POS_ARG(a->last)));
+    }
+    e->result = o;
+}
+
+static const struct admin_verb analyze_verb = {
+    .name = "admin.subscription.analyze",
+    .partitioned = EACH_REFUSED,
+    .refusal = "Analyze backlog on a partitioned topic is not allowed, please try do it on specific topic partition",
+    .run = analyze_run,
+    .collect = analyze_collect};
+
+static void subscription_analyze(struct admin_request *r)
+{
+    struct ox_pos pos = OX_POS_EARLIEST;
+    json_t *body;
+    if (!position_body(r, &body, &pos))
+        return;
+    struct admin_each *e = each_new(r, &analyze_verb);
+    each_subscription(e, SUBSCRIPTION_AT);
+    e->flag = body && !json_is_null(body);
+    e->pos = pos;
     each_start(e);
 }
 

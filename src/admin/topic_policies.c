@@ -13,6 +13,7 @@ enum tp_layout {
     TP_QUOTA,        // an object by kind of quota
     TP_DELAYED,      // three members
     TP_SUBSCRIPTION, // of one subscription, in subscriptionPolicies
+    TP_SHADOWS,      // a member of its own: topics that must be there
 };
 
 struct tp_policy {
@@ -26,6 +27,7 @@ struct tp_policy {
                         const struct ox_shard *sh); // what applies, for applied=true; NULL: Pulsar knows no such question
     const char *fallback;                           // JSON of an answer where nothing is set
     bool bodiless;                                  // setting it turns it on
+    void (*show)(json_t *value);                    // adds what is shown beside it; NULL: nothing
 };
 
 #define TP_NUMBER(function, value)                                                  \
@@ -148,44 +150,56 @@ static json_t *in_force_off(const struct ox_policies *p, const struct ox_shard *
     return json_false();
 }
 
+static json_t *in_force_filters(const struct ox_policies *p, const struct ox_shard *sh)
+{
+    (void)p, (void)sh;
+    return json_pack("{s:s}", "entryFilterNames", "");
+}
+
 static const struct tp_policy tp_policies[] = {
     {"autoSubscriptionCreation", "POST", "autoSubscriptionCreationOverride", &policy_auto_subscription, TP_PLAIN, false,
-     in_force_auto_subscription, NULL, false},
-    {"backlogQuota", "POST", "backLogQuotaMap", &policy_quota, TP_QUOTA, false, in_force_quota, NULL, false},
-    {"compactionThreshold", "POST", "compactionThreshold", &policy_bytes, TP_PLAIN, false, in_force_compaction, NULL, false},
-    {"deduplicationEnabled", "POST", "deduplicationEnabled", &policy_flag, TP_PLAIN, false, in_force_dedup, NULL, false},
+     in_force_auto_subscription, NULL, false, NULL},
+    {"backlogQuota", "POST", "backLogQuotaMap", &policy_quota, TP_QUOTA, false, in_force_quota, NULL, false, NULL},
+    {"compactionThreshold", "POST", "compactionThreshold", &policy_bytes, TP_PLAIN, false, in_force_compaction, NULL,
+     false, NULL},
+    {"deduplicationEnabled", "POST", "deduplicationEnabled", &policy_flag, TP_PLAIN, false, in_force_dedup, NULL, false, NULL},
     {"deduplicationSnapshotInterval", "POST", "deduplicationSnapshotIntervalSeconds", &policy_count, TP_PLAIN, false,
-     NULL, NULL, false},
-    {"delayedDelivery", "POST", NULL, &policy_delayed, TP_DELAYED, false, in_force_delayed, NULL, false},
-    {"dispatchRate", "POST", "dispatchRate", &policy_dispatch_rate, TP_PLAIN, false, in_force_dispatch, NULL, false},
+     NULL, NULL, false, NULL},
+    {"delayedDelivery", "POST", NULL, &policy_delayed, TP_DELAYED, false, in_force_delayed, NULL, false, NULL},
+    {"dispatchRate", "POST", "dispatchRate", &policy_dispatch_rate, TP_PLAIN, false, in_force_dispatch, NULL, false, NULL},
     {"subscriptionDispatchRate", "POST", "subscriptionDispatchRate", &policy_dispatch_rate, TP_PLAIN, false,
-     in_force_subscription_dispatch, NULL, false},
-    {"replicatorDispatchRate", "POST", "replicatorDispatchRate", &policy_dispatch_rate, TP_PLAIN, false, NULL, NULL, false},
-    {"subscribeRate", "POST", "subscribeRate", &policy_subscribe_rate, TP_PLAIN, false, in_force_subscribe, NULL, false},
-    {"publishRate", "POST", "publishRate", &policy_publish_rate, TP_PLAIN, true, NULL, NULL, false},
+     in_force_subscription_dispatch, NULL, false, NULL},
+    {"replicatorDispatchRate", "POST", "replicatorDispatchRate", &policy_dispatch_rate, TP_PLAIN, false, NULL, NULL,
+     false, NULL},
+    {"subscribeRate", "POST", "subscribeRate", &policy_subscribe_rate, TP_PLAIN, false, in_force_subscribe, NULL, false, NULL},
+    {"publishRate", "POST", "publishRate", &policy_publish_rate, TP_PLAIN, true, NULL, NULL, false, NULL},
     {"inactiveTopicPolicies", "POST", "inactiveTopicPolicies", &policy_inactive, TP_PLAIN, false, in_force_inactive,
-     NULL, false},
-    {"maxConsumersPerSubscription", "POST", "maxConsumersPerSubscription", &policy_count, TP_PLAIN, true, NULL, NULL, false},
-    {"maxConsumers", "POST", "maxConsumerPerTopic", &policy_count, TP_PLAIN, false, in_force_consumers, NULL, false},
-    {"maxProducers", "POST", "maxProducerPerTopic", &policy_count, TP_PLAIN, false, in_force_producers, NULL, false},
-    {"maxSubscriptionsPerTopic", "POST", "maxSubscriptionsPerTopic", &policy_count, TP_PLAIN, true, NULL, NULL, false},
-    {"maxMessageSize", "POST", "maxMessageSize", &policy_count, TP_PLAIN, true, NULL, NULL, false},
+     NULL, false, NULL},
+    {"maxConsumersPerSubscription", "POST", "maxConsumersPerSubscription", &policy_count, TP_PLAIN, true, NULL, NULL,
+     false, NULL},
+    {"maxConsumers", "POST", "maxConsumerPerTopic", &policy_count, TP_PLAIN, false, in_force_consumers, NULL, false, NULL},
+    {"maxProducers", "POST", "maxProducerPerTopic", &policy_count, TP_PLAIN, false, in_force_producers, NULL, false, NULL},
+    {"maxSubscriptionsPerTopic", "POST", "maxSubscriptionsPerTopic", &policy_count, TP_PLAIN, true, NULL, NULL, false, NULL},
+    {"maxMessageSize", "POST", "maxMessageSize", &policy_count, TP_PLAIN, true, NULL, NULL, false, NULL},
     {"maxUnackedMessagesOnConsumer", "POST", "maxUnackedMessagesOnConsumer", &policy_count, TP_PLAIN, false,
-     in_force_unacked_consumer, NULL, false},
+     in_force_unacked_consumer, NULL, false, NULL},
     {"maxUnackedMessagesOnSubscription", "POST", "maxUnackedMessagesOnSubscription", &policy_count, TP_PLAIN, false,
-     in_force_unacked_subscription, NULL, false},
-    {"messageTTL", "POST", "messageTTLInSeconds", &policy_count, TP_PLAIN, false, in_force_ttl, NULL, false},
-    {"persistence", "POST", "persistence", &policy_persistence, TP_PLAIN, false, in_force_persistence, NULL, false},
-    {"replication", "POST", "replicationClusters", &policy_texts, TP_PLAIN, false, in_force_clusters, NULL, false},
-    {"retention", "POST", "retentionPolicies", &policy_retention, TP_PLAIN, false, in_force_retention, NULL, false},
+     in_force_unacked_subscription, NULL, false, NULL},
+    {"messageTTL", "POST", "messageTTLInSeconds", &policy_count, TP_PLAIN, false, in_force_ttl, NULL, false, NULL},
+    {"persistence", "POST", "persistence", &policy_persistence, TP_PLAIN, false, in_force_persistence, NULL, false, NULL},
+    {"replication", "POST", "replicationClusters", &policy_texts, TP_PLAIN, false, in_force_clusters, NULL, false, NULL},
+    {"retention", "POST", "retentionPolicies", &policy_retention, TP_PLAIN, false, in_force_retention, NULL, false, NULL},
     {"schemaCompatibilityStrategy", "PUT", "schemaCompatibilityStrategy", &policy_compatibility, TP_PLAIN, false,
-     in_force_compatibility, NULL, false},
+     in_force_compatibility, NULL, false, NULL},
     {"schemaValidationEnforced", "POST", "schemaValidationEnforced", &policy_flag, TP_PLAIN, false, in_force_off,
-     "false", false},
+     "false", false, NULL},
     {"subscriptionTypesEnabled", "POST", "subscriptionTypesEnabled", &policy_subscription_types, TP_PLAIN, true, NULL,
-     NULL, false},
+     NULL, false, NULL},
     {"dispatcherPauseOnAckStatePersistent", "POST", "dispatcherPauseOnAckStatePersistentEnabled", &policy_flag,
-     TP_PLAIN, false, in_force_off, "false", true},
+     TP_PLAIN, false, in_force_off, "false", true, NULL},
+    {"entryFilters", "POST", "entryFilters", &policy_entry_filters, TP_PLAIN, false, in_force_filters, NULL, false, NULL},
+    {"offloadPolicies", "POST", "offloadPolicies", &policy_offload, TP_PLAIN, false, NULL, NULL, false, policy_offload_show},
+    {"shadowTopics", "PUT", "shadowTopics", &policy_texts, TP_SHADOWS, false, NULL, NULL, false, NULL},
 };
 static const struct tp_policy tp_subscription_dispatch = {"dispatchRate",
                                                           "POST",
@@ -195,7 +209,8 @@ static const struct tp_policy tp_subscription_dispatch = {"dispatchRate",
                                                           false,
                                                           in_force_subscription_dispatch,
                                                           NULL,
-                                                          false};
+                                                          false,
+                                                          NULL};
 
 #define POLICY_AT 6 // the segment with the name, or with the subscription whose policy it is
 
@@ -206,6 +221,8 @@ struct tp_call {
     json_t *value;      // to be set
     char *subscription; // TP_SUBSCRIPTION
     struct ox_partitions_get look;
+    struct ox_topic_name shadow; // TP_SHADOWS: the one that is looked for
+    size_t shadows;              // TP_SHADOWS: those that are there
     union {
         struct ox_topic_policies_get get;
         struct ox_topic_policies_update update;
@@ -216,6 +233,7 @@ static void tp_free(struct tp_call *c)
 {
     json_decref(c->value);
     ox_free(c->subscription);
+    ox_topic_name_fini(&c->shadow);
     ox_free(c);
 }
 
@@ -313,12 +331,54 @@ static enum ox_err tp_change(struct ox_topic_policies_update *u, json_t *policie
 static void tp_read(struct tp_call *c);
 static void tp_write(struct tp_call *c);
 
+static void tp_shadows(struct tp_call *c);
+
 static void tp_go(struct tp_call *c)
 {
     if (strcmp(c->request->route->method, "GET") == 0)
         tp_read(c);
+    else if (c->policy && c->policy->layout == TP_SHADOWS)
+        tp_shadows(c);
     else
         tp_write(c);
+}
+
+static void tp_shadow_missing(struct tp_call *c, const char *name)
+{
+    admin_fail(c->request, MHD_HTTP_PRECONDITION_FAILED, "Shadow topic [%s] not exists.", name);
+    tp_free(c);
+}
+
+static void tp_shadow_found(struct ox_op *op)
+{
+    struct tp_call *c = CONTAINER_OF(op, struct tp_call, look.op);
+    if (op->err == OX_OK)
+        c->shadows++;
+    if (op->err == OX_OK)
+        tp_shadows(c);
+    else if (op->err == OX_E_TOPIC_NOT_FOUND || op->err == OX_E_NAMESPACE_NOT_FOUND)
+        tp_shadow_missing(c, c->shadow.full);
+    else
+        tp_fail(c, op->err);
+}
+
+// Each topic of the list must be there, then it is kept.
+static void tp_shadows(struct tp_call *c)
+{
+    const char *name = json_string_value(json_array_get(c->value, c->shadows));
+    ox_topic_name_fini(&c->shadow);
+    c->shadow = (struct ox_topic_name){0};
+    if (!name) {
+        tp_write(c);
+        return;
+    }
+    if (ox_topic_name_parse(&c->shadow, name) != OX_OK) {
+        tp_shadow_missing(c, name);
+        return;
+    }
+    memset(&c->look, 0, sizeof c->look);
+    ox_op_init(&c->look.op, c->request->admin->shard->loop, tp_shadow_found, "partitions.get");
+    ox_partitions_get(c->request->admin->shard, &c->look, &c->shadow);
 }
 
 static void tp_found(struct ox_op *op)
@@ -347,6 +407,8 @@ static void tp_answer(struct tp_call *c, json_t *take_value)
 {
     struct admin_request *r = c->request;
     const struct tp_policy *p = c->policy;
+    if (take_value && p->show)
+        p->show(take_value);
     if (take_value)
         admin_json(r, MHD_HTTP_OK, take_value);
     else if (p->layout == TP_QUOTA)
@@ -357,6 +419,14 @@ static void tp_answer(struct tp_call *c, json_t *take_value)
         admin_empty(r, p->no_content ? MHD_HTTP_NO_CONTENT : MHD_HTTP_OK);
 }
 
+// What applies where the topic has none of its own and the broker does not look at it.
+static void tp_of_namespace(struct admin_request *r, void (*answer)(struct admin_node *n))
+{
+    ox_free(r->ns);
+    r->ns = ox_strdup(r->topic.ns);
+    admin_node_read(r, admin_namespace_path(r->ns), "Namespace", NULL, answer);
+}
+
 static void tp_got(struct ox_op *op)
 {
     struct tp_call *c = CONTAINER_OF(op, struct tp_call, get.op);
@@ -365,11 +435,15 @@ static void tp_got(struct ox_op *op)
         tp_fail(c, op->err);
         return;
     }
-    json_t *value = tp_own(c, c->get.own);
+    json_t *own = tp_own(c, c->get.own), *value = p->show ? json_copy(own) : json_incref(own);
+    json_decref(own);
     if (!value && p->in_force && admin_query_true(c->request, "applied"))
         value = p->in_force(&c->get.applied, c->request->admin->shard);
     json_decref(c->get.own);
-    tp_answer(c, value);
+    if (!value && p->shape == &policy_offload && admin_query_true(c->request, "applied"))
+        tp_of_namespace(c->request, admin_offload_answer);
+    else
+        tp_answer(c, value);
     tp_free(c);
 }
 
@@ -422,6 +496,17 @@ static bool tp_clusters_fit(struct admin_request *r, const json_t *value)
     return false;
 }
 
+// Policies of which an empty body, or an empty list, says nothing. False: answered.
+static bool tp_says_something(struct admin_request *r, const struct tp_policy *p, const json_t *body)
+{
+    bool empty = !body || json_is_null(body);
+    if (p->layout == TP_SHADOWS && (empty || (json_is_array(body) && !json_array_size(body))))
+        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Cannot specify empty shadow topics, please use remove command instead.");
+    else if (p->shape == &policy_offload && empty)
+        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "The offloadPolicies must be specified: the body is empty");
+    return !r->answered;
+}
+
 // The value from the body, or of messageTTL from the query. False: answered.
 static bool tp_value(struct admin_request *r, const struct tp_policy *p, json_t **ret)
 {
@@ -432,12 +517,16 @@ static bool tp_value(struct admin_request *r, const struct tp_policy *p, json_t 
         r->json = json_true();
     if (ttl && ox_parse_i64(ttl, INT32_MIN, INT32_MAX, &number) == OX_OK)
         r->json = json_integer((json_int_t)number);
-    if (!admin_body(r, &body) || !policy_read(r, p->shape, p->name, body, ret))
+    if (!admin_body(r, &body) || !tp_says_something(r, p, body))
+        return false;
+    if (p->shape == &policy_entry_filters && json_is_null(body))
+        return true; // takes it away
+    if (!policy_read(r, p->shape, p->name, body, ret))
         return false;
     if (p->layout == TP_QUOTA)
         *ret = admin_quota_full(*ret);
     bool fits = strcmp(p->name, "maxMessageSize") == 0 ? tp_message_size_fits(r, *ret)
-                : p->shape == &policy_texts            ? tp_clusters_fit(r, *ret)
+                : strcmp(p->name, "replication") == 0  ? tp_clusters_fit(r, *ret)
                                                        : true;
     if (!fits)
         json_decref(*ret);
@@ -448,6 +537,10 @@ static void tp_begin(struct admin_request *r, const struct tp_policy *p, bool su
 {
     json_t *value = NULL;
     bool reads = strcmp(r->route->method, "GET") == 0, removes = strcmp(r->route->method, "DELETE") == 0;
+    if (p && r->topic.partition >= 0) {
+        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Not allowed to set/get topic policy for a partition: %s", r->topic.full);
+        return;
+    }
     if (p && p->layout == TP_QUOTA && !reads && !policy_quota_type(r))
         return;
     if (p && !reads && !removes && !tp_value(r, p, &value))

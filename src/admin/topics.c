@@ -402,6 +402,77 @@ static const struct admin_verb backlog_verb = {.name = "admin.topic.backlog",
                                                    "the backlog of a partitioned topic is that of its partitions",
                                                .run = backlog_run};
 
+// ---- the backlog of all subscriptions, for tools that ask for it while nobody uses the topic
+
+static void backlog_cursors(const struct ox_mledger *ml, json_t *answer)
+{
+    json_t *cursors = json_object_get(answer, "cursorDetails");
+    uint64_t all = 0;
+    OX_LIST_EACH(&ml->cursors, link) {
+        const struct ox_cursor *c = CONTAINER_OF(link, struct ox_cursor, link);
+        uint64_t entries = c->durable ? ox_cursor_backlog(c) : 0;
+        all += entries;
+        if (c->durable)
+            json_object_set_new(cursors, c->name,
+                                json_pack("{s:I, s:I}", "cursorBacklog", (json_int_t)entries, "cursorLedgerId",
+                                          (json_int_t)c->cursor_ledger));
+    }
+    json_object_set_new(answer, "messageBacklog", json_integer((json_int_t)all));
+}
+
+static void backlog_ledgers(const struct ox_mledger *ml, json_t *answer)
+{
+    json_t *ledgers = json_object_get(answer, "dataLedgerDetails");
+    for (size_t i = 0; i < ml->ledger_count; i++) {
+        const struct ox_ml_ledger *l = ml->ledgers[i];
+        if (l->sealed)
+            json_array_append_new(ledgers, json_pack("{s:I, s:I, s:I, s:I}", "entries", (json_int_t)l->entries,
+                                                     "timestamp", (json_int_t)l->closed_ms, "size",
+                                                     (json_int_t)l->bytes, "ledgerId", (json_int_t)l->where.id));
+    }
+    json_object_set_new(answer, "storageSize", json_integer((json_int_t)ml->total_bytes));
+    json_object_set_new(answer, "totalMessages", json_integer((json_int_t)ml->total_entries));
+}
+
+// ml NULL: there is no such log.
+static json_t *backlog_json(const struct admin_request *r, const struct ox_mledger *ml)
+{
+    const char *broker = admin_broker_id(r->admin->shard);
+    OX_CLEANUP(ox_free_ptr)
+    char *name = ox_topic_name_storage(&r->topic);
+    json_t *o =
+        json_pack("{s:i, s:i, s:i, s:o, s:s, s:[], s:{}, s:I}", "storageSize", 0, "totalMessages", 0, "messageBacklog",
+                  0, "brokerName", json_stringn(broker, strcspn(broker, ":")), "topicName", name, "dataLedgerDetails",
+                  "cursorDetails", "statGeneratedAt", (json_int_t)ox_wall_ms(r->admin->shard->loop));
+    if (ml) {
+        backlog_ledgers(ml, o);
+        backlog_cursors(ml, o);
+    }
+    return o;
+}
+
+static void estimate_got(struct ox_op *op)
+{
+    struct topic_call *call = CONTAINER_OF(op, struct topic_call, get.op);
+    struct ox_topic *t = op->err ? NULL : call->get.topic;
+    if (op->err && op->err != OX_E_TOPIC_NOT_FOUND && op->err != OX_E_UNSUPPORTED) {
+        call_end(call, op->err, call->get.why);
+        return;
+    }
+    admin_json(call->request, MHD_HTTP_OK, backlog_json(call->request, t ? t->ml : NULL));
+    if (t)
+        ox_topic_put(t);
+    ox_free(call);
+}
+
+// A topic that is nowhere, or that has no log of its own, has no backlog.
+static void topic_estimate(struct admin_request *r)
+{
+    struct topic_call *call = call_new(r);
+    ox_op_init(&call->get.op, r->admin->shard->loop, estimate_got, "admin.topic.get");
+    ox_topic_get(r->admin->shard, &call->get, &r->topic);
+}
+
 // ---- compaction
 
 static ox_step compact_run(struct admin_each *e)
