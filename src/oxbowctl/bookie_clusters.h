@@ -18,9 +18,6 @@ void ctl_add_size_of(struct ox_str *out, double bytes, double total);
 void ctl_add_time(struct ox_str *out, double seconds);
 // Appends a point in time, ms since 1970, as "2026-01-31 12:00:00 UTC"; "-" for 0.
 void ctl_add_date(struct ox_str *out, int64_t ms);
-// Reads a size as typed after an option ("50M", "0"); false: a message is printed, the status is CTL_USAGE.
-bool ctl_parse_size(const struct ctl *ctl, const char *option, const char *text, int64_t *ret);
-
 // A table for people. Zero it, set columns and right, add the heading, then the rows cell by cell.
 struct ctl_table {
     size_t columns;
@@ -42,11 +39,8 @@ const char *ctl_text_of(const json_t *o, const char *name);
 
 // ---- bookie_clusters.c
 
-// Asks below /admin/v2/bookie-clusters; a body is taken over. False: a message is printed. *ret: the answer (JSON null if it has no body), to be decref'ed.
-bool ctl_clusters_ask(const struct ctl *ctl, const char *method, const char *path, json_t *take_body, const char *what,
-                      json_t **ret);
-// Prints an answer as one line of JSON.
-void ctl_print_json(const json_t *answer);
+// Asks for a path below /admin/v2/bookie-clusters; as ctl_get.
+int ctl_clusters_ask(struct ctl *ctl, const char *path, const char *what, json_t **ret);
 
 // ---- clusters_show.c: the tables of answers, on standard output
 

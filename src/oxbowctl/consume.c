@@ -11,6 +11,24 @@
 
 #define CONSUME_IDLE_NS (1 * OX_SEC) // nothing more comes: what is left was acknowledged one by one before
 
+struct consume;
+
+// The consumer of a partition, or of a topic that has none.
+struct consume_part {
+    struct consume *c;
+    char *topic;
+    struct ox_client_consumer_config config;
+    struct ox_client_consumer_open open;
+    struct ox_client_consumer *consumer; // NULL: not open
+    struct ox_client_last_id last;
+    bool last_known;
+    struct ox_message_id seen; // the last message printed
+    bool unacked;              // `seen` is not acknowledged yet
+    bool ended;                // terminated, and all of it was read
+    struct ox_client_call ack;
+    struct ox_op close;
+};
+
 struct consume {
     struct ctl_session session;
     struct ctl_topic topic;
@@ -19,16 +37,10 @@ struct consume {
     int64_t count;
     bool follow;
     struct ox_client_consumer_config config;
-    struct ox_client_consumer_open open;
-    struct ox_client_consumer *consumer;
-    struct ox_client_last_id last;
-    bool last_known;
-    struct ox_client_call ack;
-    struct ox_op close;
+    struct consume_part *parts; // session.part_count
+    uint32_t busy;              // parts that open, or close
     struct ox_timer idle;
     struct ox_turn_hook flush;
-    struct ox_message_id seen; // the last message printed
-    bool unacked;              // `seen` is not acknowledged yet
     int64_t printed;
     bool ending, failed;
 };
@@ -37,45 +49,59 @@ static void consume_end(struct consume *c);
 
 static void consume_closed(struct ox_op *op)
 {
-    struct consume *c = CONTAINER_OF(op, struct consume, close);
-    ctl_session_end(&c->session, c->failed ? CTL_FAILED : CTL_DONE);
+    struct consume *c = CONTAINER_OF(op, struct consume_part, close)->c;
+    if (--c->busy == 0)
+        ctl_session_end(&c->session, c->failed ? CTL_FAILED : CTL_DONE);
 }
 
-static void consume_close(struct consume *c)
+static void consume_close(struct consume_part *part)
 {
-    ox_op_init(&c->close, c->session.loop, consume_closed, "consume.close");
-    ox_client_consumer_close(c->consumer, &c->close);
+    ox_op_init(&part->close, part->c->session.loop, consume_closed, "consume.close");
+    ox_client_consumer_close(part->consumer, &part->close);
 }
 
 static void consume_acked(struct ox_op *op)
 {
     struct ox_client_call *call = CONTAINER_OF(op, struct ox_client_call, op);
-    struct consume *c = CONTAINER_OF(call, struct consume, ack);
+    struct consume_part *part = CONTAINER_OF(call, struct consume_part, ack);
     if (op->err != OX_OK) {
-        ctl_session_fail(&c->session, "the acknowledgement", op->err, call->text);
-        c->failed = true;
+        ctl_session_fail(&part->c->session, "the acknowledgement", op->err, call->text);
+        part->c->failed = true;
     }
-    consume_close(c);
+    consume_close(part);
 }
 
-// Acknowledges what was printed (and has left this process), then closes.
-static void consume_end(struct consume *c)
+// Acknowledges what was printed, then closes; all that was opened.
+static void consume_leave(struct consume *c)
 {
-    if (c->ending || !c->consumer)
-        return;
-    c->ending = true;
     ox_timer_stop(&c->idle);
     ox_turn_end_cancel(c->session.loop, &c->flush);
+    for (uint32_t i = 0; i < c->session.part_count; i++) {
+        struct consume_part *part = &c->parts[i];
+        c->busy += part->consumer != NULL;
+        if (part->consumer && part->unacked && !c->failed) {
+            ox_op_init(&part->ack.op, c->session.loop, consume_acked, "consume.ack");
+            ox_client_consumer_ack(part->consumer, &part->ack, &part->seen, true);
+        } else if (part->consumer) {
+            consume_close(part);
+        }
+    }
+    if (c->busy == 0)
+        ctl_session_end(&c->session, c->failed ? CTL_FAILED : CTL_DONE);
+}
+
+// What was printed leaves this process before it is acknowledged. While parts are being opened the last of them goes on.
+static void consume_end(struct consume *c)
+{
+    if (c->ending)
+        return;
+    c->ending = true;
     if (fflush(stdout) != 0) {
         ctl_fail("standard output: write failed");
         c->failed = true;
     }
-    if (!c->unacked || c->failed) {
-        consume_close(c);
-        return;
-    }
-    ox_op_init(&c->ack.op, c->session.loop, consume_acked, "consume.ack");
-    ox_client_consumer_ack(c->consumer, &c->ack, &c->seen, true);
+    if (c->busy == 0)
+        consume_leave(c);
 }
 
 static void consume_flush(struct ox_turn_hook *hook)
@@ -85,8 +111,9 @@ static void consume_flush(struct ox_turn_hook *hook)
         consume_end(c);
         return;
     }
-    if (c->unacked && c->consumer)
-        ox_client_consumer_ack(c->consumer, NULL, &c->seen, true);
+    for (uint32_t i = 0; i < c->session.part_count; i++)
+        if (c->parts[i].unacked && c->parts[i].consumer)
+            ox_client_consumer_ack(c->parts[i].consumer, NULL, &c->parts[i].seen, true);
 }
 
 static void consume_print_properties(struct ox_str *line, struct ox_property_iter properties)
@@ -134,16 +161,27 @@ static void consume_print(const struct consume *c, const struct ox_received *m)
 }
 
 // True when nothing that was in the topic at the start can come any more.
-static bool consume_at_end(const struct consume *c)
+static bool consume_part_at_end(const struct consume_part *part)
 {
-    if (!c->last_known || c->last.id.entry < 0)
-        return c->last_known;
-    struct ox_pos last = {c->last.id.ledger, c->last.id.entry}, seen = {c->seen.ledger, c->seen.entry};
-    struct ox_pos marked = {c->last.mark_delete.ledger, c->last.mark_delete.entry};
-    if (c->subscription && c->last.has_mark_delete && ox_pos_cmp(marked, last) >= 0)
+    const struct ox_client_last_id *known = &part->last;
+    if (part->ended)
+        return true;
+    if (!part->last_known || known->id.entry < 0)
+        return part->last_known;
+    struct ox_pos last = {known->id.ledger, known->id.entry}, seen = {part->seen.ledger, part->seen.entry};
+    struct ox_pos marked = {known->mark_delete.ledger, known->mark_delete.entry};
+    if (part->c->subscription && known->has_mark_delete && ox_pos_cmp(marked, last) >= 0)
         return true;
     int cmp = ox_pos_cmp(seen, last);
-    return cmp > 0 || (cmp == 0 && (c->seen.batch_index < 0 || c->seen.batch_index + 1 >= c->seen.batch_size));
+    return cmp > 0 || (cmp == 0 && (part->seen.batch_index < 0 || part->seen.batch_index + 1 >= part->seen.batch_size));
+}
+
+static bool consume_at_end(const struct consume *c)
+{
+    for (uint32_t i = 0; i < c->session.part_count; i++)
+        if (!consume_part_at_end(&c->parts[i]))
+            return false;
+    return true;
 }
 
 static void consume_check_end(struct consume *c)
@@ -154,13 +192,14 @@ static void consume_check_end(struct consume *c)
 
 static void consume_message(struct ox_client_consumer *consumer, const struct ox_received *m)
 {
-    struct consume *c = ox_client_consumer_owner(consumer);
+    struct consume_part *part = ox_client_consumer_owner(consumer);
+    struct consume *c = part->c;
     if (c->ending || (c->count && c->printed >= c->count))
         return;
     consume_print(c, m);
     c->printed++;
-    c->seen = m->id;
-    c->unacked = c->subscription != NULL;
+    part->seen = m->id;
+    part->unacked = c->subscription != NULL;
     if (ox_timer_started(&c->idle))
         ox_timer_start(&c->idle, CONSUME_IDLE_NS);
     ox_turn_end(c->session.loop, &c->flush);
@@ -169,23 +208,28 @@ static void consume_message(struct ox_client_consumer *consumer, const struct ox
 
 static void consume_failed(struct ox_client_consumer *consumer, enum ox_err err, const char *text)
 {
-    struct consume *c = ox_client_consumer_owner(consumer);
-    ctl_session_fail(&c->session, c->topic.full, err, text);
-    c->failed = true;
-    consume_end(c);
+    struct consume_part *part = ox_client_consumer_owner(consumer);
+    ctl_session_fail(&part->c->session, part->topic, err, text);
+    part->c->failed = true;
+    consume_end(part->c);
 }
 
 static void consume_damaged(struct ox_client_consumer *consumer, const struct ox_message_id *id, enum ox_err err)
 {
-    struct consume *c = ox_client_consumer_owner(consumer);
+    struct consume_part *part = ox_client_consumer_owner(consumer);
     ctl_fail("entry %lld:%lld: %s", (long long)id->ledger, (long long)id->entry, ox_err_text(err));
-    c->seen = *id;
-    consume_check_end(c);
+    part->seen = *id;
+    consume_check_end(part->c);
 }
 
 static void consume_end_of_topic(struct ox_client_consumer *consumer)
 {
-    consume_end(ox_client_consumer_owner(consumer));
+    struct consume_part *part = ox_client_consumer_owner(consumer);
+    part->ended = true;
+    for (uint32_t i = 0; i < part->c->session.part_count; i++)
+        if (!part->c->parts[i].ended)
+            return;
+    consume_end(part->c);
 }
 
 static const struct ox_client_consumer_events consume_events = {
@@ -199,18 +243,19 @@ static void consume_idle(struct ox_timer *timer)
 static void consume_last_known(struct ox_op *op)
 {
     struct ox_client_call *call = CONTAINER_OF(op, struct ox_client_call, op);
-    struct consume *c = CONTAINER_OF(CONTAINER_OF(call, struct ox_client_last_id, call), struct consume, last);
+    struct consume_part *part = CONTAINER_OF(CONTAINER_OF(call, struct ox_client_last_id, call), struct consume_part, last);
+    struct consume *c = part->c;
     if (c->ending)
         return;
     if (op->err != OX_OK) {
-        ctl_session_fail(&c->session, c->topic.full, op->err, call->text);
+        ctl_session_fail(&c->session, part->topic, op->err, call->text);
         c->failed = true;
         consume_end(c);
         return;
     }
-    c->last_known = true;
+    part->last_known = true;
     if (strcmp(c->from, "latest") == 0 && !c->subscription)
-        c->seen = c->last.id; // a reader at the end: all of it is behind
+        part->seen = part->last.id; // a reader at the end: all of it is behind
     ox_timer_start(&c->idle, CONSUME_IDLE_NS);
     consume_check_end(c);
 }
@@ -218,26 +263,35 @@ static void consume_last_known(struct ox_op *op)
 static void consume_opened(struct ox_op *op)
 {
     struct ox_client_call *call = CONTAINER_OF(op, struct ox_client_call, op);
-    struct consume *c = CONTAINER_OF(CONTAINER_OF(call, struct ox_client_consumer_open, call), struct consume, open);
-    if (op->err != OX_OK) {
-        ctl_session_fail(&c->session, c->topic.full, op->err, call->text);
-        ctl_session_end(&c->session, CTL_FAILED);
-        return;
+    struct consume_part *part =
+        CONTAINER_OF(CONTAINER_OF(call, struct ox_client_consumer_open, call), struct consume_part, open);
+    struct consume *c = part->c;
+    c->busy--;
+    if (op->err == OX_OK) {
+        part->consumer = part->open.consumer;
+    } else {
+        if (!c->failed)
+            ctl_session_fail(&c->session, part->topic, op->err, call->text);
+        c->failed = true;
+        c->ending = true;
     }
-    c->consumer = c->open.consumer;
+    if (c->ending && c->busy == 0)
+        consume_leave(c);
+    if (c->ending)
+        return;
     if (c->follow || c->count) {
         consume_check_end(c);
         return;
     }
-    ox_op_init(&c->last.call.op, c->session.loop, consume_last_known, "consume.last");
-    ox_client_consumer_last_id(c->consumer, &c->last);
+    ox_op_init(&part->last.call.op, c->session.loop, consume_last_known, "consume.last");
+    ox_client_consumer_last_id(part->consumer, &part->last);
 }
 
 static void consume_signal(void *ctx, int signo)
 {
     struct consume *c = ctx;
     (void)signo;
-    if (!c->consumer || c->ending)
+    if (c->busy > 0 || c->ending)
         exit(CTL_FAILED);
     consume_end(c);
 }
@@ -248,46 +302,54 @@ static void consume_start(struct ctl_session *s)
     ox_timer_init(&c->idle, s->loop, consume_idle);
     c->flush.run = consume_flush;
     ox_posix_on_signal(s->loop, consume_signal, c);
-    ox_op_init(&c->open.call.op, s->loop, consume_opened, "consume.open");
-    ox_client_consumer_open(s->client, &c->open, &c->config);
+    c->parts = ox_calloc(s->part_count, sizeof *c->parts);
+    c->busy = s->part_count;
+    for (uint32_t i = 0; i < s->part_count; i++) {
+        struct consume_part *part = &c->parts[i];
+        *part = (struct consume_part){
+            .c = c, .topic = ctl_session_part(s, c->topic.full, i), .config = c->config, .seen = OX_MESSAGE_ID_NONE};
+        part->config.topic = part->topic;
+        part->config.owner = part;
+        ox_op_init(&part->open.call.op, s->loop, consume_opened, "consume.open");
+        ox_client_consumer_open(s->client, &part->open, &part->config);
+    }
 }
 
-static bool consume_parse(struct consume *c, struct ctl *ctl)
+static void consume_configure(struct consume *c, const struct ctl *ctl)
 {
-    const char *topic;
-    c->from = "earliest";
-    const struct ctl_option options[] = {
-        {"--subscription", CTL_TEXT, {.text = &c->subscription}},
-        {"--from", CTL_TEXT, {.text = &c->from}},
-        {"--count", CTL_NUMBER, {.number = &c->count}},
-        {"--follow", CTL_FLAG, {.flag = &c->follow}},
-    };
-    if (!ctl_parse(ctl, options, OX_COUNT(options), &topic, 1, 1) || !ctl_topic_parse(topic, &c->topic))
-        return false;
-    if (strcmp(c->from, "earliest") == 0 || strcmp(c->from, "latest") == 0)
+    c->subscription = ctl_text(ctl, "--subscription");
+    c->from = ctl_text(ctl, "--from");
+    c->count = ctl_integer(ctl, "--count");
+    c->follow = ctl_flag(ctl, "--follow");
+    c->reader_name = c->subscription ? NULL : ox_asprintf("oxbowctl-reader-%ld", (long)getpid());
+    c->config = (struct ox_client_consumer_config){.subscription = c->subscription ? c->subscription : c->reader_name,
+                                                   .non_durable = c->subscription == NULL,
+                                                   .earliest = strcmp(c->from, "earliest") == 0,
+                                                   .batch_index_ack = true,
+                                                   .receiver_queue = c->count && c->count < 1000 ? (uint32_t)c->count : 0,
+                                                   .events = &consume_events};
+}
+
+static bool consume_has_end(const struct consume *c, const struct ctl *ctl)
+{
+    if (strcmp(c->topic.domain, "persistent") == 0 || ctl_flag(ctl, "--follow") || ctl_integer(ctl, "--count") > 0)
         return true;
-    ctl_fail("--from wants earliest or latest, not '%s'", c->from);
+    ctl_misuse(ctl, "%s keeps no messages, so there is no end to read to: --follow or --count waits for new ones",
+               c->topic.full);
     return false;
 }
 
 int ctl_consume(struct ctl *ctl)
 {
     struct consume *c = ox_malloc(sizeof *c);
-    c->seen = OX_MESSAGE_ID_NONE;
     int status = CTL_USAGE;
-    if (consume_parse(c, ctl)) {
-        c->reader_name = c->subscription ? NULL : ox_asprintf("oxbowctl-reader-%ld", (long)getpid());
-        c->config =
-            (struct ox_client_consumer_config){.topic = c->topic.full,
-                                               .subscription = c->subscription ? c->subscription : c->reader_name,
-                                               .non_durable = c->subscription == NULL,
-                                               .earliest = strcmp(c->from, "earliest") == 0,
-                                               .batch_index_ack = true,
-                                               .receiver_queue = c->count && c->count < 1000 ? (uint32_t)c->count : 0,
-                                               .events = &consume_events,
-                                               .owner = c};
+    if (ctl_topic_parse(ctl_text(ctl, "TOPIC"), &c->topic) && consume_has_end(c, ctl)) {
+        consume_configure(c, ctl);
         status = ctl_session_run(&c->session, ctl, c->topic.full, consume_start);
     }
+    for (uint32_t i = 0; c->parts && i < c->session.part_count; i++)
+        ox_free(c->parts[i].topic);
+    ox_free(c->parts);
     ctl_topic_fini(&c->topic);
     ox_free(c->reader_name);
     ox_free(c);

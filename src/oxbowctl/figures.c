@@ -67,17 +67,6 @@ void ctl_add_date(struct ox_str *out, int64_t ms)
         ox_str_adds(out, text);
 }
 
-bool ctl_parse_size(const struct ctl *ctl, const char *option, const char *text, int64_t *ret)
-{
-    uint64_t bytes;
-    if (ox_parse_bytes(text, &bytes) != OX_OK || bytes > INT64_MAX) {
-        ctl_misuse(ctl, "%s wants a size such as 50M, 1G or 0 (no limit), not '%s'", option, text);
-        return false;
-    }
-    *ret = (int64_t)bytes;
-    return true;
-}
-
 static void table_give(struct ctl_table *t, char *give_text)
 {
     t->cells = ox_realloc(t->cells, t->count + 1, sizeof *t->cells);

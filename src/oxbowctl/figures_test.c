@@ -62,26 +62,6 @@ static void test_dates(void **state)
     ox_str_fini(&out);
 }
 
-static const struct ctl_command command = {.noun = "bookie-clusters", .verb = "throttle", .synopsis = ""};
-
-static void test_sizes_as_typed(void **state)
-{
-    (void)state;
-    const struct ctl ctl = {.command = &command};
-    const char *bad[] = {"", "x", "-1", "50MB/s", "1.5G", "M", "20000000T"};
-    int64_t bytes = -1;
-    assert_true(ctl_parse_size(&ctl, "--bytes", "50M", &bytes));
-    assert_int_equal(bytes, 50 << 20);
-    assert_true(ctl_parse_size(&ctl, "--bytes", "0", &bytes));
-    assert_int_equal(bytes, 0);
-    assert_true(ctl_parse_size(&ctl, "--bytes", "1g", &bytes));
-    assert_int_equal(bytes, 1 << 30);
-    assert_non_null(freopen("/dev/null", "w", stderr));
-    for (size_t i = 0; i < OX_COUNT(bad); i++)
-        assert_false(ctl_parse_size(&ctl, "--bytes", bad[i], &bytes));
-    assert_int_equal(bytes, 1 << 30);
-}
-
 static void test_tables_are_aligned(void **state)
 {
     (void)state;
@@ -107,7 +87,6 @@ int main(void)
         cmocka_unit_test(test_sizes_have_units),
         cmocka_unit_test(test_times_have_units),
         cmocka_unit_test(test_dates),
-        cmocka_unit_test(test_sizes_as_typed),
         cmocka_unit_test(test_tables_are_aligned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

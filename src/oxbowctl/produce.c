@@ -13,17 +13,29 @@
 #define PRODUCE_READ_BYTES (64u << 10)
 #define PRODUCE_WINDOW 1000
 
+struct produce;
+
+// The producer of a partition, or of a topic that has none.
+struct produce_part {
+    struct produce *p;
+    char *topic;
+    struct ox_client_producer_config config;
+    struct ox_client_producer_open open;
+    struct ox_client_producer *producer; // NULL: not open
+    struct ox_op close;
+};
+
 struct produce {
     struct ctl_session session;
     struct ctl_topic topic;
-    const char *key, *name, *compression;
-    int64_t batch;
-    struct ctl_words texts, pairs;
+    const json_t *texts; // of -m, or NULL
+    const char *key;
     struct ox_kv properties;
     struct ox_client_producer_config config;
-    struct ox_client_producer_open open;
-    struct ox_client_producer *producer;
-    struct ox_op close;
+    struct produce_part *parts; // session.part_count
+    uint32_t busy;              // parts that open or close
+    uint32_t pending;           // messages without a receipt
+    uint64_t sent;              // messages without a key
     // Where messages come from.
     size_t next_text;
     struct ox_job reading;
@@ -39,17 +51,23 @@ struct produce {
 // A message on its way.
 struct outgoing {
     struct ox_client_send send;
-    struct produce *p;
+    struct produce_part *part;
 };
 
 static void produce_more(struct produce *p);
 
-static void produce_closed(struct ox_op *op)
+static void produce_end(struct produce *p)
 {
-    struct produce *p = CONTAINER_OF(op, struct produce, close);
     if (!p->failed && !p->session.ctl->json)
         fprintf(stderr, "%llu messages stored\n", (unsigned long long)p->stored);
     ctl_session_end(&p->session, p->failed ? CTL_FAILED : CTL_DONE);
+}
+
+static void produce_closed(struct ox_op *op)
+{
+    struct produce *p = CONTAINER_OF(op, struct produce_part, close)->p;
+    if (--p->busy == 0)
+        produce_end(p);
 }
 
 static void produce_close(struct produce *p)
@@ -57,20 +75,31 @@ static void produce_close(struct produce *p)
     if (p->closing || ox_op_pending(&p->reading.op))
         return;
     p->closing = true;
-    ox_op_init(&p->close, p->session.loop, produce_closed, "produce.close");
-    ox_client_producer_close(p->producer, &p->close);
+    for (uint32_t i = 0; i < p->session.part_count; i++) {
+        struct produce_part *part = &p->parts[i];
+        if (!part->producer)
+            continue;
+        p->busy++;
+        ox_op_init(&part->close, p->session.loop, produce_closed, "produce.close");
+        ox_client_producer_close(part->producer, &part->close);
+    }
+    if (p->busy == 0)
+        produce_end(p);
 }
 
-static void produce_print(const struct ox_message_id *id)
+// A receipt does not name the partition; who sent there knows it.
+static void produce_print(const struct produce_part *part, const struct ox_message_id *id)
 {
-    printf("{\"messageId\":\"%lld:%lld:%d:%d\"}\n", (long long)id->ledger, (long long)id->entry, id->partition,
-           id->batch_index);
+    bool partitioned = part->p->session.partitions.count > 0;
+    printf("{\"messageId\":\"%lld:%lld:%d:%d\"}\n", (long long)id->ledger, (long long)id->entry,
+           partitioned ? (int)(part - part->p->parts) : id->partition, id->batch_index);
 }
 
-static void produce_fail(struct produce *p, enum ox_err err)
+static void produce_fail(struct produce_part *part, enum ox_err err)
 {
+    struct produce *p = part->p;
     if (!p->failed)
-        ctl_session_fail(&p->session, p->topic.full, err, ox_client_producer_text(p->producer));
+        ctl_session_fail(&p->session, part->topic, err, ox_client_producer_text(part->producer));
     p->failed = true;
     if (ox_op_pending(&p->reading.op)) // blocked in a read that may never end
         exit(CTL_FAILED);
@@ -80,27 +109,39 @@ static void produce_sent(struct ox_op *op)
 {
     struct ox_client_send *send = CONTAINER_OF(op, struct ox_client_send, op);
     struct outgoing *out = CONTAINER_OF(send, struct outgoing, send);
-    struct produce *p = out->p;
+    struct produce *p = out->part->p;
+    p->pending--;
     if (op->err != OX_OK && !(p->closing && op->err == OX_E_CLOSED))
-        produce_fail(p, op->err);
+        produce_fail(out->part, op->err);
     if (op->err == OX_OK) {
         p->stored++;
         if (p->session.ctl->json)
-            produce_print(&send->id);
+            produce_print(out->part, &send->id);
     }
     ox_free(out);
     produce_more(p);
 }
 
+// A key's messages go to the partition that Pulsar's Java and Go clients choose (by Java's string hash), others go round, a batch each.
+static struct produce_part *produce_choose(struct produce *p)
+{
+    uint32_t hash = 0;
+    for (const char *c = p->key; c && *c; c++)
+        hash = 31 * hash + (unsigned char)*c;
+    uint64_t at = p->key ? hash & INT32_MAX : p->sent++ / p->config.batch_messages;
+    return &p->parts[at % p->session.part_count];
+}
+
 static void produce_send(struct produce *p, const char *text, size_t len)
 {
     struct outgoing *out = ox_malloc(sizeof *out);
-    out->p = p;
+    out->part = produce_choose(p);
+    p->pending++;
     out->send.payload = ox_buf_static(text, len);
     out->send.key = p->key;
     out->send.properties = &p->properties;
     ox_op_init(&out->send.op, p->session.loop, produce_sent, "produce.send");
-    ox_client_producer_send(p->producer, &out->send);
+    ox_client_producer_send(out->part->producer, &out->send);
 }
 
 static void produce_read(struct ox_job *job)
@@ -139,13 +180,12 @@ static bool produce_line(struct produce *p, const char **ret_line, size_t *ret_l
 
 static bool produce_next(struct produce *p, const char **ret_text, size_t *ret_len)
 {
-    if (p->texts.count == 0)
+    if (!p->texts)
         return produce_line(p, ret_text, ret_len);
-    if (p->next_text == p->texts.count)
-        return false;
-    *ret_text = p->texts.items[p->next_text++];
-    *ret_len = strlen(*ret_text);
-    return true;
+    const json_t *text = json_array_get(p->texts, p->next_text++);
+    *ret_text = json_string_value(text);
+    *ret_len = json_string_length(text);
+    return *ret_text != NULL;
 }
 
 static void produce_read_on(struct produce *p)
@@ -172,15 +212,15 @@ static void produce_more(struct produce *p)
     size_t len;
     if (p->closing)
         return;
-    while (!p->failed && ox_client_producer_pending(p->producer) < PRODUCE_WINDOW && produce_next(p, &text, &len))
+    while (!p->failed && p->pending < PRODUCE_WINDOW && produce_next(p, &text, &len))
         produce_send(p, text, len);
-    bool full = ox_client_producer_pending(p->producer) >= PRODUCE_WINDOW;
-    bool ended = p->failed || p->input_ended || p->texts.count > 0;
+    bool full = p->pending >= PRODUCE_WINDOW;
+    bool ended = p->failed || p->input_ended || p->texts;
     if (full && !p->failed)
         return;
     if (!ended && !ox_op_pending(&p->reading.op)) {
         produce_read_on(p);
-    } else if (p->failed || (ended && ox_client_producer_pending(p->producer) == 0)) {
+    } else if (p->failed || (ended && p->pending == 0)) {
         produce_close(p);
     }
 }
@@ -188,41 +228,49 @@ static void produce_more(struct produce *p)
 static void produce_opened(struct ox_op *op)
 {
     struct ox_client_call *call = CONTAINER_OF(op, struct ox_client_call, op);
-    struct produce *p = CONTAINER_OF(CONTAINER_OF(call, struct ox_client_producer_open, call), struct produce, open);
-    if (op->err != OX_OK) {
-        ctl_session_fail(&p->session, p->topic.full, op->err, call->text);
-        ctl_session_end(&p->session, CTL_FAILED);
-        return;
-    }
-    p->producer = p->open.producer;
-    produce_more(p);
+    struct produce_part *part =
+        CONTAINER_OF(CONTAINER_OF(call, struct ox_client_producer_open, call), struct produce_part, open);
+    struct produce *p = part->p;
+    if (op->err == OX_OK)
+        part->producer = part->open.producer;
+    else if (!p->failed)
+        ctl_session_fail(&p->session, part->topic, op->err, call->text);
+    p->failed |= op->err != OX_OK;
+    if (--p->busy == 0)
+        produce_more(p);
 }
 
 static void produce_start(struct ctl_session *s)
 {
     struct produce *p = CONTAINER_OF(s, struct produce, session);
-    ox_op_init(&p->open.call.op, s->loop, produce_opened, "produce.open");
-    ox_client_producer_open(s->client, &p->open, &p->config);
+    p->parts = ox_calloc(s->part_count, sizeof *p->parts);
+    p->busy = s->part_count;
+    for (uint32_t i = 0; i < s->part_count; i++) {
+        struct produce_part *part = &p->parts[i];
+        *part = (struct produce_part){.p = p, .topic = ctl_session_part(s, p->topic.full, i), .config = p->config};
+        part->config.topic = part->topic;
+        ox_op_init(&part->open.call.op, s->loop, produce_opened, "produce.open");
+        ox_client_producer_open(s->client, &part->open, &part->config);
+    }
 }
 
-static bool produce_compression(const char *name, uint32_t *ret)
+// The number of the protocol: the names stand in its order.
+static uint32_t produce_compression(const char *name)
 {
     const char *names[] = {"none", "lz4", "zlib", "zstd", "snappy"};
     for (uint32_t i = 0; i < OX_COUNT(names); i++)
-        if (strcmp(names[i], name) == 0) {
-            *ret = i;
-            return true;
-        }
-    ctl_fail("'%s' is no compression: use none, lz4, zlib, zstd or snappy", name);
-    return false;
+        if (strcmp(names[i], name) == 0)
+            return i;
+    OX_UNREACHABLE("a compression of the table");
 }
 
-static bool produce_properties(struct produce *p)
+static bool produce_properties(struct produce *p, const struct ctl *ctl)
 {
-    for (size_t i = 0; i < p->pairs.count; i++) {
-        const char *pair = p->pairs.items[i], *equals = strchr(pair, '=');
+    const json_t *pairs = ctl_value(ctl, "--property");
+    for (size_t i = 0; i < json_array_size(pairs); i++) {
+        const char *pair = json_string_value(json_array_get(pairs, i)), *equals = strchr(pair, '=');
         if (!equals || equals == pair) {
-            ctl_fail("'%s' is no property: use NAME=VALUE", pair);
+            ctl_misuse(ctl, "'%s' is no property: use NAME=VALUE", pair);
             return false;
         }
         OX_CLEANUP(ox_free_ptr)
@@ -232,30 +280,20 @@ static bool produce_properties(struct produce *p)
     return true;
 }
 
-static bool produce_parse(struct produce *p, struct ctl *ctl)
+static bool produce_configure(struct produce *p, const struct ctl *ctl)
 {
-    const char *topic;
-    p->compression = "none";
-    p->batch = 1;
-    const struct ctl_option options[] = {
-        {"-m", CTL_LIST, {.list = &p->texts}},
-        {"--key", CTL_TEXT, {.text = &p->key}},
-        {"--property", CTL_LIST, {.list = &p->pairs}},
-        {"--batch", CTL_NUMBER, {.number = &p->batch}},
-        {"--compression", CTL_TEXT, {.text = &p->compression}},
-        {"--name", CTL_TEXT, {.text = &p->name}},
-    };
-    if (!ctl_parse(ctl, options, OX_COUNT(options), &topic, 1, 1))
+    if (!ctl_topic_parse(ctl_text(ctl, "TOPIC"), &p->topic) || !produce_properties(p, ctl))
         return false;
-    if (!ctl_topic_parse(topic, &p->topic) || !produce_properties(p))
-        return false;
-    p->config = (struct ox_client_producer_config){.topic = p->topic.full,
-                                                   .name = p->name,
-                                                   .pending_max = PRODUCE_WINDOW,
-                                                   .pending_bytes_max = SIZE_MAX,
-                                                   .batch_messages = (uint32_t)OX_MIN(p->batch, PRODUCE_WINDOW),
-                                                   .batch_delay_ns = OX_MS};
-    return produce_compression(p->compression, &p->config.compression);
+    p->texts = ctl_value(ctl, "-m");
+    p->key = ctl_text(ctl, "--key");
+    p->config =
+        (struct ox_client_producer_config){.name = ctl_text(ctl, "--name"),
+                                           .pending_max = PRODUCE_WINDOW,
+                                           .pending_bytes_max = SIZE_MAX,
+                                           .batch_messages = (uint32_t)OX_MIN(ctl_integer(ctl, "--batch"), PRODUCE_WINDOW),
+                                           .batch_delay_ns = OX_MS,
+                                           .compression = produce_compression(ctl_text(ctl, "--compression"))};
+    return true;
 }
 
 int ctl_produce(struct ctl *ctl)
@@ -264,13 +302,14 @@ int ctl_produce(struct ctl *ctl)
     p->reading.run = produce_read;
     p->reading.lane = OX_LANE_POOL;
     int status = CTL_USAGE;
-    if (produce_parse(p, ctl))
+    if (produce_configure(p, ctl))
         status = ctl_session_run(&p->session, ctl, p->topic.full, produce_start);
+    for (uint32_t i = 0; p->parts && i < p->session.part_count; i++)
+        ox_free(p->parts[i].topic);
+    ox_free(p->parts);
     ctl_topic_fini(&p->topic);
     ox_kv_fini(&p->properties);
     ox_str_fini(&p->input);
-    ox_free(p->texts.items);
-    ox_free(p->pairs.items);
     ox_free(p);
     return status;
 }

@@ -316,7 +316,7 @@ static bool progress_silent(struct progress *p, const struct ctl_answer *answer)
         if (answer->trouble)
             ctl_fail("%s", answer->trouble);
         else
-            ctl_rest_failed(answer, "status");
+            ctl_rest_failed(p->ctl, answer, "status");
         return false;
     }
     const char *why = answer->trouble ? answer->trouble : "the broker starts or stops";
@@ -361,7 +361,7 @@ static bool progress_wait(struct progress *p)
 static void progress_end_failed(struct progress *p, const json_t *status)
 {
     json_t *failures;
-    if (!ctl_clusters_ask(p->ctl, "GET", "/failures", NULL, "failures", &failures))
+    if (ctl_clusters_ask(p->ctl, "/failures", "failures", &failures) != CTL_DONE)
         return;
     if (p->ctl->json)
         ctl_print_json(failures);

@@ -32,15 +32,17 @@ static void session_checked(struct ox_op *op)
     struct ox_client_partitions *ask = CONTAINER_OF(call, struct ox_client_partitions, call);
     struct ctl_session *s = CONTAINER_OF(ask, struct ctl_session, partitions);
     if (op->err != OX_OK) {
-        ctl_session_fail(s, s->ctl->command->noun, op->err, call->text);
-        ctl_session_end(s, CTL_FAILED);
-    } else if (ask->count > 0) {
-        ctl_fail("the topic has %u partitions: name one of them, TOPIC-partition-0 to TOPIC-partition-%u", ask->count,
-                 ask->count - 1);
+        ctl_session_fail(s, s->ctl->noun->noun, op->err, call->text);
         ctl_session_end(s, CTL_FAILED);
     } else {
+        s->part_count = ask->count ? ask->count : 1;
         s->start(s);
     }
+}
+
+char *ctl_session_part(const struct ctl_session *s, const char *topic, uint32_t index)
+{
+    return s->partitions.count ? ox_asprintf("%s-partition-%u", topic, index) : ox_strdup(topic);
 }
 
 int ctl_session_run(struct ctl_session *s, struct ctl *ctl, const char *topic, void (*start)(struct ctl_session *s))

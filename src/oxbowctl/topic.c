@@ -6,34 +6,51 @@
 #include "base/str.h"
 #include "oxbowctl/ctl.h"
 
-#define TOPIC_DOMAIN "persistent://"
+static const char *const domains[] = {"persistent", "non-persistent"};
 
 void ctl_topic_fini(struct ctl_topic *t)
 {
     ox_free(t->full);
+    ox_free(t->domain);
     ox_free(t->tenant);
     ox_free(t->namespace);
     ox_free(t->name);
     *t = (struct ctl_topic){0};
 }
 
-static bool topic_wrong(const char *text)
+// The name behind "domain://"; NULL: the domain is unknown. Without one it is persistent.
+static const char *domain_parse(const char *text, const char **ret_domain)
 {
-    ctl_fail("'%s' is no topic: use NAME, TENANT/NAMESPACE/NAME or persistent://TENANT/NAMESPACE/NAME", text);
-    return false;
+    const char *colon = strstr(text, "://");
+    *ret_domain = domains[0];
+    if (!colon)
+        return text;
+    for (size_t i = 0; i < OX_COUNT(domains); i++)
+        if ((size_t)(colon - text) == strlen(domains[i]) && strncmp(text, domains[i], strlen(domains[i])) == 0) {
+            *ret_domain = domains[i];
+            return colon + 3;
+        }
+    return NULL;
+}
+
+bool ctl_namespace_parse(const char *text, char **ret_tenant, char **ret_namespace)
+{
+    const char *slash = strchr(text, '/');
+    if (!slash || slash == text || !slash[1] || strchr(slash + 1, '/') || strstr(text, "://"))
+        return false;
+    *ret_tenant = ox_strndup(text, (size_t)(slash - text));
+    *ret_namespace = ox_strdup(slash + 1);
+    return true;
 }
 
 bool ctl_topic_parse(const char *text, struct ctl_topic *t)
 {
-    const char *rest = text;
+    const char *domain, *rest = domain_parse(text, &domain);
     *t = (struct ctl_topic){0};
-    bool full = strncmp(text, TOPIC_DOMAIN, strlen(TOPIC_DOMAIN)) == 0;
-    if (full)
-        rest += strlen(TOPIC_DOMAIN);
-    else if (strstr(text, "://"))
-        return topic_wrong(text);
+    if (!rest || !*rest)
+        return false;
     const char *first = strchr(rest, '/'), *second = first ? strchr(first + 1, '/') : NULL;
-    if (!first && !full && *text) {
+    if (!first && rest == text) {
         t->tenant = ox_strdup("public");
         t->namespace = ox_strdup("default");
         t->name = ox_strdup(rest);
@@ -42,9 +59,10 @@ bool ctl_topic_parse(const char *text, struct ctl_topic *t)
         t->namespace = ox_strndup(first + 1, (size_t)(second - first - 1));
         t->name = ox_strdup(second + 1);
     } else {
-        return topic_wrong(text);
+        return false;
     }
-    t->full = ox_asprintf(TOPIC_DOMAIN "%s/%s/%s", t->tenant, t->namespace, t->name);
+    t->domain = ox_strdup(domain);
+    t->full = ox_asprintf("%s://%s/%s/%s", t->domain, t->tenant, t->namespace, t->name);
     return true;
 }
 

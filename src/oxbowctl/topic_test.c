@@ -1,4 +1,4 @@
-// topic_test.c - topic names as typed, their REST paths, JSON strings.
+// topic_test.c - topic names and namespaces as typed, segments of paths, JSON strings.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,10 +17,18 @@ static void test_topic_forms(void **state)
     const char *good[][2] = {{"t", "persistent://public/default/t"},
                              {"a/b/c", "persistent://a/b/c"},
                              {"persistent://a/b/c/d", "persistent://a/b/c/d"},
+                             {"non-persistent://a/b/c", "non-persistent://a/b/c"},
                              {"a b%", "persistent://public/default/a b%"}};
-    const char *bad[] = {"", "a/b", "/a/b", "a//b", "persistent://t", "persistent://a/b/", "http://a/b/c"};
+    const char *bad[] = {"",
+                         "a/b",
+                         "/a/b",
+                         "a//b",
+                         "persistent://t",
+                         "persistent://a/b/",
+                         "http://a/b/c",
+                         "persistent://",
+                         "persisten://a/b/c"};
     struct ctl_topic t;
-    assert_non_null(freopen("/dev/null", "w", stderr));
     for (size_t i = 0; i < OX_COUNT(good); i++) {
         assert_true(ctl_topic_parse(good[i][0], &t));
         assert_string_equal(t.full, good[i][1]);
@@ -30,15 +38,27 @@ static void test_topic_forms(void **state)
         assert_false(ctl_topic_parse(bad[i], &t));
 }
 
-static void test_topic_path_is_encoded(void **state)
+static void test_namespace_forms(void **state)
 {
     (void)state;
-    struct ctl_topic t;
-    assert_true(ctl_topic_parse("a/b/c/d e%", &t));
-    OX_CLEANUP(ox_free_ptr)
-    char *path = ctl_topic_path(&t, "/stats");
-    assert_string_equal(path, "/admin/v2/persistent/a/b/c%2Fd%20e%25/stats");
-    ctl_topic_fini(&t);
+    const char *bad[] = {"", "a", "/a", "a/", "a/b/c", "persistent://a"};
+    char *tenant, *namespace;
+    assert_true(ctl_namespace_parse("a/b", &tenant, &namespace));
+    assert_string_equal(tenant, "a");
+    assert_string_equal(namespace, "b");
+    ox_free(tenant);
+    ox_free(namespace);
+    for (size_t i = 0; i < OX_COUNT(bad); i++)
+        assert_false(ctl_namespace_parse(bad[i], &tenant, &namespace));
+}
+
+static void test_segments_are_encoded(void **state)
+{
+    (void)state;
+    struct ox_str path = {0};
+    ctl_path_add(&path, "c/d e%+\xc3\xa9?#~-._");
+    assert_string_equal(path.data, "/c%2Fd%20e%25%2B%C3%A9%3F%23~-._");
+    ox_str_fini(&path);
 }
 
 static void test_json_strings(void **state)
@@ -52,7 +72,7 @@ static void test_json_strings(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_topic_forms), cmocka_unit_test(test_topic_path_is_encoded),
-                                       cmocka_unit_test(test_json_strings)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_topic_forms), cmocka_unit_test(test_namespace_forms),
+                                       cmocka_unit_test(test_segments_are_encoded), cmocka_unit_test(test_json_strings)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
