@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/posix/posix.h"
 #include "base/version.h"
+#include "oxbowd/follow.h"
 #include "oxbowd/settings.h"
 
 #define SWEEP_AGAIN_NS (30 * OX_SEC)    // after a sweep that a store has cut short
@@ -22,6 +24,7 @@ static ox_step start_places(struct ox_seq *s);
 static ox_step start_instance(struct ox_seq *s);
 static ox_step start_instance_read(struct ox_seq *s);
 static ox_step start_instance_written(struct ox_seq *s);
+static ox_step start_settings(struct ox_seq *s);
 static ox_step start_shard(struct ox_seq *s);
 static ox_step start_ready(struct ox_seq *s);
 
@@ -153,7 +156,7 @@ static ox_step start_instance_read(struct ox_seq *s)
     if (s->err == OX_OK) {
         b->instance = ox_strndup((const char *)b->get.value.data, b->get.value.len);
         ox_buf_unref(&b->get.value);
-        return OX_GOTO(s, start_shard);
+        return OX_GOTO(s, start_settings);
     }
     if (s->err != OX_E_NOT_FOUND)
         return start_failed(s, s->err, INSTANCE_PATH, "see the log above");
@@ -171,7 +174,20 @@ static ox_step start_instance_written(struct ox_seq *s)
     if (s->err != OX_OK)
         return start_failed(s, s->err, INSTANCE_PATH, "start again");
     ox_free(b->put.path);
-    return OX_GOTO(s, start_shard);
+    return OX_GOTO(s, start_settings);
+}
+
+// What was set over REST is in force before the first topic is served.
+static ox_step start_settings(struct ox_seq *s)
+{
+    struct oxbowd *b = oxbowd_of(s);
+    b->dynamic.loop = b->loop;
+    b->dynamic.log = b->log;
+    b->dynamic.meta = b->meta;
+    b->dynamic.live = &b->live;
+    ox_seq_bind(s, &b->op, "oxbowd.settings.read");
+    dynamic_open(&b->dynamic, &b->op);
+    return OX_WAIT(s, start_shard);
 }
 
 static void start_mledgers(struct oxbowd *b)
@@ -184,7 +200,7 @@ static void start_mledgers(struct oxbowd *b)
     b->mledgers.instance = b->instance;
     settings_mledger(b->config, &b->mledgers.settings);
     b->mledgers.settings.stamps = ox_storage_activated(b->storage);
-    ox_ml_factory_init(&b->mledgers, (uint64_t)b->config->managedLedgerCacheSizeMB * 1024 * 1024);
+    ox_ml_factory_init(&b->mledgers, settings_cache_bytes(b->config));
     b->mledgers_made = true;
 }
 
@@ -200,11 +216,8 @@ static enum ox_err start_pulsar(struct oxbowd *b)
     const struct ox_config *c = b->config;
     b->pulsar.shard = &b->shard;
     b->pulsar.net = b->net;
-    ox_pulsar_config_init(&b->pulsar.config);
-    b->pulsar.config.host = c->bindAddress;
-    b->pulsar.config.port = (uint16_t)c->brokerServicePort;
-    b->pulsar.config.connections_max = (uint32_t)c->brokerMaxConnections;
-    b->pulsar.config.keep_alive_ns = (uint64_t)c->keepAliveIntervalSeconds * OX_SEC;
+    settings_pulsar(c, &b->pulsar.config);
+    b->pulsar.config.advertised = advertised_host(c);
     enum ox_err err = ox_pulsar_listen(&b->pulsar);
     if (err != OX_OK)
         return listen_failed(b, err, c->brokerServicePort, "brokerServicePort");
@@ -212,13 +225,35 @@ static enum ox_err start_pulsar(struct oxbowd *b)
     return OX_OK;
 }
 
+static void process_usage(struct ox_admin_process *ret)
+{
+    struct ox_posix_usage usage;
+    struct ox_posix_files files = {0};
+    if (ret->wants_files)
+        ox_posix_files(&files);
+    ox_posix_usage(&usage);
+    *ret = (struct ox_admin_process){.cpu_ns = usage.cpu_ns,
+                                     .resident_bytes = usage.resident_bytes,
+                                     .memory_bytes = usage.memory_bytes,
+                                     .processors = usage.processors,
+                                     .virtual_bytes = files.virtual_bytes,
+                                     .files_open = files.open,
+                                     .files_max = files.max};
+}
+
 static enum ox_err start_admin(struct oxbowd *b)
 {
     const struct ox_config *c = b->config;
-    if (!b->poll.start)
+    if (!b->rest)
         return OX_OK;
-    struct ox_admin_config admin = {
-        .shard = &b->shard, .host = c->bindAddress, .port = (uint16_t)c->webServicePort, .poll = b->poll, .storage = b->storage};
+    struct ox_admin_config admin = {.shard = &b->shard,
+                                    .host = c->bindAddress,
+                                    .port = (uint16_t)c->webServicePort,
+                                    .net = b->net,
+                                    .storage = b->storage,
+                                    .settings = dynamic_port(&b->dynamic),
+                                    .process = process_usage};
+    settings_admin(c, &admin.limits);
     enum ox_err err = ox_admin_open(&admin, &b->admin);
     return err == OX_OK ? OX_OK : listen_failed(b, err, c->webServicePort, "webServicePort");
 }
@@ -246,6 +281,7 @@ static ox_step start_shard(struct ox_seq *s)
     b->web_url = ox_asprintf("http://%s", b->broker_id);
     b->shard.config.service_url = b->service_url;
     b->shard.config.web_url = b->web_url;
+    b->shard.config.metadata_url = b->metadata_url;
     ox_seq_bind(s, &b->op, "oxbowd.shard.start");
     ox_shard_start(&b->shard, &b->op);
     return OX_WAIT(s, start_ready);
@@ -282,6 +318,8 @@ static ox_step start_ready(struct ox_seq *s)
     ox_timer_init(&b->sweep_again, b->loop, sweep_start);
     ox_timer_start(&b->sweep_again, 0);
     waiting_start(&b->waiting, &b->mledgers);
+    if (b->ready)
+        b->ready(b);
     return OX_FINISH(s, OX_OK);
 }
 
@@ -295,11 +333,26 @@ static void start_over(struct ox_seq *s, enum ox_err err)
         oxbowd_stop(b);
 }
 
+static void start_follow(struct live *l, const struct ox_config *before)
+{
+    follow_settings(CONTAINER_OF(l, struct oxbowd, live), before);
+}
+
+static void start_live(struct oxbowd *b)
+{
+    b->live.log = b->log;
+    b->live.config = b->config;
+    b->live.changed = start_follow;
+    live_init(&b->live);
+}
+
 void oxbowd_start(struct oxbowd *b)
 {
     b->started_ns = ox_now_ns(b->loop);
     b->starting = true;
     ox_metrics_init(&b->metrics);
+    b->metrics.cluster = b->config->clusterName;
+    start_live(b);
     start_names(b);
     ox_seq_start(&b->seq, b->loop, "oxbowd.start", start_folder, start_over);
 }
@@ -387,13 +440,17 @@ static ox_step stop_doors(struct ox_seq *s)
         ox_pulsar_fini(&b->pulsar);
     if (b->admin)
         ox_admin_close(b->admin);
+    dynamic_close(&b->dynamic);
     if (b->shard_made)
         ox_shard_fini(&b->shard);
+    b->shard_made = false;
     waiting_fini(&b->waiting);
     if (b->mledgers_made)
         ox_ml_factory_fini(&b->mledgers);
+    b->mledgers_made = b->pulsar_made = false;
     if (b->storage)
         ox_storage_free(b->storage);
+    b->storage = NULL;
     return OX_GOTO(s, stop_places);
 }
 
@@ -439,6 +496,7 @@ static void stop_over(struct ox_seq *s, enum ox_err err)
     ox_free(b->web_url);
     ox_free(b->instance);
     ox_free(b->folder);
+    live_fini(&b->live);
     b->ended(b, b->outcome);
 }
 

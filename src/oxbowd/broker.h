@@ -8,6 +8,8 @@
 #include "io/stream.h"
 #include "move/storage/storage.h"
 #include "oxbowd/config.h"
+#include "oxbowd/dynamic.h"
+#include "oxbowd/live.h"
 #include "oxbowd/opener.h"
 #include "oxbowd/waiting.h"
 #include "pulsar/pulsar.h"
@@ -19,15 +21,16 @@ struct oxbowd {
     struct ox_loop *loop;      // public
     struct ox_fs *fs;          // public
     struct ox_net *net;        // public
-    struct ox_admin_poll poll; // public; start NULL: no REST
+    bool rest;                 // public: REST is served
     struct ox_meta *take_meta; // public: an open metadata store to be taken over instead of the configured one (simulator), or NULL
     struct ox_table_source table; // public: of the stores' ledger tables; zeroed: LMDB
     uint64_t segment_bytes; // public: of the stores' files, instead of the configured size (simulator); 0: as configured
     struct ox_log *log;     // public
-    const struct ox_config *config; // public
-    const char *data_dir;           // public
-    const char *cwd;                // public: absolute; where relative directories of bookie clusters begin
+    struct ox_config *config; // public: live keys of it change while it runs
+    const char *data_dir;     // public
+    const char *cwd;          // public: absolute; where relative directories of bookie clusters begin
     void (*ended)(struct oxbowd *b, enum ox_err err); // public: called once, when it has stopped or could not start; `trouble` says why
+    void (*ready)(struct oxbowd *b);                  // public: it serves; NULL: nobody wants to know
     void (*late)(struct oxbowd *b); // public: the clean end takes longer than brokerShutdownTimeoutMs; NULL: wait on
     void *owner;                    // public
 
@@ -57,6 +60,8 @@ struct oxbowd {
     struct ox_op sweep;
     struct ox_timer sweep_again;
     struct waiting waiting;
+    struct live live;       // from oxbowd_start on: give it new settings
+    struct dynamic dynamic; // what was set over REST
     struct ox_meta_get get;
     struct ox_meta_put put;
     struct ox_timer deadline;

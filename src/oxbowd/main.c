@@ -9,7 +9,10 @@
 #include "base/version.h"
 #include "io/posix/posix.h"
 #include "oxbowd/broker.h"
+#include "oxbowd/reports.h"
+#include "oxbowd/service.h"
 #include "oxbowd/settings.h"
+#include "oxbowd/sources.h"
 
 #define EXIT_USAGE 2
 
@@ -17,25 +20,29 @@ extern char **environ;
 
 // What the command line asks for.
 struct options {
-    const char *config_file;
+    struct sources sources;
     const char *data_dir;
-    const char **sets; // KEY=VALUE, in order
-    int set_count;
+    const char **sets; // of sources
     bool check_only;
 };
 
 static const char usage[] =
-    "usage: oxbowd [--config FILE] [--data DIR] [--set KEY=VALUE]... [--check-config]\n"
+    "usage: oxbowd [--config FILE] [--data DIR] [--set KEY=VALUE]... [--lenient] [--check-config]\n"
     "       oxbowd --help-config | --version | --help\n"
     "\n"
     "A streaming broker for Pulsar clients. With nothing configured it keeps everything under ./data and listens on\n"
-    "127.0.0.1:6650 (clients) and 127.0.0.1:8080 (REST and metrics). SIGTERM ends it cleanly.\n"
+    "127.0.0.1:6650 (clients) and 127.0.0.1:8080 (REST and metrics). SIGTERM ends it cleanly,\n"
+    "SIGHUP makes it read its settings again.\n"
     "\n"
     "  --config FILE     lines KEY=VALUE, as in Pulsar's broker.conf\n"
     "  --data DIR        where metadata and ledgers are kept (default: data)\n"
     "  --set KEY=VALUE   one setting; stronger than the environment (OXBOW_KEY), that is stronger than the file\n"
-    "  --check-config    look at all settings, then exit: 0 good, 2 bad\n"
-    "  --help-config     all keys with their defaults\n";
+    "  --lenient         keys in the file that Oxbow does not have are passed over with a warning: a broker.conf of "
+    "Pulsar's\n"
+    "                    can be used as it is. Those that look mistyped, or ask for TLS or authentication, still stop "
+    "it\n"
+    "  --check-config    look at all settings, say everything that is wrong, then exit: 0 good, 2 bad\n"
+    "  --help-config     all keys with their defaults and ranges; \"live\" ones may change while it runs\n";
 
 static int usage_error(const char *what, const char *argument)
 {
@@ -73,11 +80,13 @@ static int parse_one(struct options *o, int argc, char **argv, int *i)
 {
     const char *name = argv[*i], *value = NULL;
     if (take_value(argc, argv, i, "--config", &value))
-        o->config_file = value;
+        o->sources.file = value;
     else if (take_value(argc, argv, i, "--data", &value))
         o->data_dir = value;
     else if (take_value(argc, argv, i, "--set", &value))
-        o->sets[o->set_count++] = value;
+        o->sets[o->sources.set_count++] = value;
+    else if (strcmp(name, "--lenient") == 0)
+        return o->sources.lenient = true, -1;
     else if (strcmp(name, "--check-config") == 0)
         return o->check_only = true, -1;
     else if (strcmp(name, "--help-config") == 0)
@@ -91,39 +100,74 @@ static int parse_one(struct options *o, int argc, char **argv, int *i)
     return value ? -1 : usage_error("a value is missing after", name);
 }
 
-static enum ox_err load_config(struct ox_config *c, const struct options *o, struct ox_str *error)
-{
-    enum ox_err err = o->config_file ? ox_config_load(c, o->config_file, error) : OX_OK;
-    if (err == OX_OK)
-        err = ox_config_environment(c, environ, error);
-    for (int i = 0; i < o->set_count && err == OX_OK; i++)
-        err = ox_config_set_pair(c, o->sets[i], error);
-    return err == OX_OK ? settings_check(c, error) : err;
-}
+// What runs beside the broker.
+struct program {
+    struct oxbowd broker;
+    struct service service;
+    struct reload reload;
+    bool reload_wanted; // while starting
+    bool stop_wanted;   // once the settings have been read
+};
 
 static void on_signal(void *ctx, int signo)
 {
-    struct oxbowd *b = (struct oxbowd *)ctx;
+    struct program *p = (struct program *)ctx;
+    struct oxbowd *b = &p->broker;
     ox_info(b->log, "oxbowd.signal", "signal=%s", signo == 15 ? "SIGTERM" : "SIGINT");
-    if (b->stop_wanted)
+    if (p->stop_wanted)
         _exit(EXIT_FAILURE); // asked twice: at once
-    oxbowd_stop(b);
+    p->stop_wanted = true;
+    service_stopping(&p->service, (uint64_t)b->config->brokerShutdownTimeoutMs);
+    if (!reload_busy(&p->reload)) // it uses what ends
+        oxbowd_stop(b);
+}
+
+static void say_ready(struct program *p)
+{
+    struct ox_str status = {0};
+    ox_str_addf(&status, "serving %s and %s", p->broker.service_url, p->broker.web_url);
+    service_ready(&p->service, ox_str_get(&status));
+    ox_str_fini(&status);
+}
+
+static void reload_over(struct reload *r)
+{
+    struct program *p = CONTAINER_OF(r, struct program, reload);
+    r->again = r->again && !p->stop_wanted;
+    if (p->stop_wanted)
+        oxbowd_stop(&p->broker);
+    else if (!r->again)
+        say_ready(p);
+}
+
+static void reload_settings(struct program *p)
+{
+    service_reloading(&p->service);
+    reload_start(&p->reload);
+}
+
+static void on_hangup(void *ctx)
+{
+    struct program *p = (struct program *)ctx;
+    ox_info(p->broker.log, "oxbowd.hangup", "hint=\"the settings are read again\"");
+    if (p->broker.running && !p->stop_wanted)
+        reload_settings(p);
+    else
+        p->reload_wanted = true;
+}
+
+static void on_ready(struct oxbowd *b)
+{
+    struct program *p = CONTAINER_OF(b, struct program, broker);
+    say_ready(p);
+    if (p->reload_wanted && !p->stop_wanted)
+        reload_settings(p);
 }
 
 static void on_ended(struct oxbowd *b, enum ox_err err)
 {
     (void)err;
     ox_posix_stop(b->loop);
-}
-
-static void *poll_start(void *ctx, int fd, void (*readable)(void *arg), void *arg)
-{
-    return ox_posix_watch_new((struct ox_loop *)ctx, fd, readable, arg);
-}
-
-static void poll_stop(void *handle)
-{
-    ox_posix_watch_free((struct ox_posix_watch *)handle);
 }
 
 // The clean end takes too long: what is acknowledged is on disk, the next start recovers.
@@ -134,7 +178,41 @@ static void on_late(struct oxbowd *b)
     _exit(EXIT_FAILURE);
 }
 
-static int run(const struct ox_config *c, const struct options *o)
+static void run_ports(struct program *p, struct ox_log *log)
+{
+    struct oxbowd *b = &p->broker;
+    b->loop = ox_posix_loop_new(log);
+    ox_posix_journal_busy_wait(b->loop, b->config->journalBusyWait);
+    b->fs = ox_posix_fs(b->loop);
+    b->net = ox_posix_net(b->loop);
+    b->rest = true;
+    ox_posix_on_signal(b->loop, on_signal, p);
+    ox_posix_on_hangup(b->loop, on_hangup, p);
+}
+
+static void run_loop(struct program *p, const struct options *o)
+{
+    struct oxbowd *b = &p->broker;
+    p->reload =
+        (struct reload){.loop = b->loop, .log = b->log, .sources = &o->sources, .live = &b->live, .over = reload_over};
+    service_start(&p->service, b->loop);
+    oxbowd_start(b);
+    ox_posix_run(b->loop);
+    service_fini(&p->service);
+    ox_posix_loop_free(b->loop);
+}
+
+// Kept for the rest of the process's life: what ends may crash, too.
+static void run_reports(struct ox_log *log, const char *give_dir)
+{
+    struct ox_posix_crash *crash = ox_malloc(sizeof *crash);
+    log->ring = ox_malloc(sizeof *log->ring);
+    *crash = (struct ox_posix_crash){.dir = give_dir, .version = "oxbowd " OX_VERSION, .ring = log->ring};
+    ox_posix_crash_install(crash);
+    reports_tell(log, give_dir);
+}
+
+static int run(struct ox_config *c, const struct options *o)
 {
     struct ox_log log;
     char cwd[PATH_MAX];
@@ -142,35 +220,43 @@ static int run(const struct ox_config *c, const struct options *o)
         fprintf(stderr, "oxbowd: the working directory has no path: %s; start it from one that is there\n", strerror(errno));
         return EXIT_FAILURE;
     }
-    struct oxbowd b = {.config = c, .data_dir = o->data_dir, .cwd = cwd, .log = &log, .ended = on_ended, .late = on_late};
+    struct program p = {
+        .broker = {
+            .config = c, .data_dir = o->data_dir, .cwd = cwd, .log = &log, .ended = on_ended, .ready = on_ready, .late = on_late}};
     ox_posix_log_init(&log, (enum ox_log_level)c->logLevel);
-    b.loop = ox_posix_loop_new(&log);
-    ox_posix_journal_busy_wait(b.loop, c->journalBusyWait);
-    b.fs = ox_posix_fs(b.loop);
-    b.net = ox_posix_net(b.loop);
-    b.poll = (struct ox_admin_poll){poll_start, poll_stop, b.loop};
-    ox_posix_on_signal(b.loop, on_signal, &b);
-    oxbowd_start(&b);
-    ox_posix_run(b.loop);
-    ox_posix_loop_free(b.loop);
-    bool trouble = b.trouble.len > 0;
+    run_reports(&log, opener_absolute(cwd, o->data_dir));
+    run_ports(&p, &log);
+    run_loop(&p, o);
+    bool trouble = p.broker.trouble.len > 0;
     if (trouble)
-        fprintf(stderr, "oxbowd: %s\n", ox_str_get(&b.trouble));
-    ox_str_fini(&b.trouble);
+        fprintf(stderr, "oxbowd: %s\n", ox_str_get(&p.broker.trouble));
+    ox_str_fini(&p.broker.trouble);
     return trouble ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+// Each line of what is wrong, with the program's name.
+static void print_lines(const char *kind, const struct ox_str *lines)
+{
+    OX_CLEANUP(ox_free_ptr)
+    char *copy = ox_strdup(ox_str_get(lines));
+    for (char *line = copy, *next; line && *line; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = 0;
+        fprintf(stderr, "oxbowd: %s%s\n", kind, line);
+    }
 }
 
 static int configured(const struct options *o)
 {
     struct ox_config c;
-    struct ox_str error = {0};
+    struct ox_config_trouble trouble = {0};
     ox_config_init(&c);
-    int status = EXIT_USAGE;
-    if (load_config(&c, o, &error) != OX_OK)
-        fprintf(stderr, "oxbowd: %s\n", ox_str_get(&error));
-    else
-        status = o->check_only ? EXIT_SUCCESS : run(&c, o);
-    ox_str_fini(&error);
+    enum ox_err err = sources_read(&o->sources, &c, &trouble);
+    print_lines("warning: ", &trouble.warnings);
+    print_lines("", &trouble.errors);
+    ox_config_trouble_fini(&trouble);
+    int status = err != OX_OK ? EXIT_USAGE : o->check_only ? EXIT_SUCCESS : run(&c, o);
     ox_config_fini(&c);
     return status;
 }
@@ -180,6 +266,8 @@ int main(int argc, char **argv)
     struct options o = {.data_dir = "data"};
     int status = -1;
     o.sets = ox_calloc((size_t)argc + 1, sizeof *o.sets);
+    o.sources.sets = o.sets;
+    o.sources.environment = environ;
     for (int i = 1; i < argc && status < 0; i++)
         status = parse_one(&o, argc, argv, &i);
     if (status < 0)

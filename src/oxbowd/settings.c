@@ -172,6 +172,8 @@ static void settings_checks(const struct ox_config *c, struct ox_broker_config *
         c->brokerDeleteInactiveTopicsEnabled ? (uint64_t)c->brokerDeleteInactiveTopicsFrequencySeconds * OX_SEC : 0;
     ret->compaction_check_ns = (uint64_t)c->brokerServiceCompactionMonitorIntervalInSeconds * OX_SEC;
     ret->compaction_keys_bytes = (uint64_t)c->compactionKeyMemoryMB * MIB;
+    ret->scan_entries_max = (uint32_t)c->subscriptionBacklogScanMaxEntries;
+    ret->scan_ms_max = (uint32_t)c->subscriptionBacklogScanMaxTimeMs;
     ret->compaction_retain_null_key = c->topicCompactionRetainNullKey;
     ret->inactive_partitions = c->brokerDeleteInactivePartitionedTopicMetadataEnabled;
 }
@@ -197,6 +199,11 @@ void settings_broker(const struct ox_config *c, struct ox_broker_config *ret)
     ret->total_inflight_bytes = (uint64_t)c->maxMessagePublishBufferSizeInMB * MIB;
     ret->resend_ns = (uint64_t)c->producerResendWindowSeconds * OX_SEC;
     ret->stats_interval_ns = (uint64_t)c->statsUpdateFrequencyInSecs * OX_SEC;
+    ret->metrics_topics = c->exposeTopicLevelMetricsInPrometheus;
+    ret->metrics_consumers = c->exposeConsumerLevelMetricsInPrometheus;
+    ret->metrics_producers = c->exposeProducerLevelMetricsInPrometheus;
+    ret->metrics_logs = c->exposeManagedLedgerMetricsInPrometheus;
+    ret->metrics_split = c->splitTopicAndPartitionLabelInPrometheus;
     ret->failover_delay_ns = (uint64_t)c->activeConsumerFailoverDelayTimeMillis * OX_MS;
     ret->dispatch_entries_max = (uint32_t)c->dispatcherMaxReadBatchSize;
     ret->key_points = (uint32_t)c->subscriptionKeySharedConsistentHashingReplicaPoints;
@@ -209,6 +216,29 @@ void settings_broker(const struct ox_config *c, struct ox_broker_config *ret)
     ret->probe_ns = (uint64_t)c->connectionLivenessCheckTimeoutMillis * OX_MS;
     settings_policies(c, &ret->policies);
     settings_checks(c, ret);
+}
+
+void settings_pulsar(const struct ox_config *c, struct ox_pulsar_config *ret)
+{
+    ox_pulsar_config_init(ret);
+    ret->host = c->bindAddress;
+    ret->port = (uint16_t)c->brokerServicePort;
+    ret->connections_max = c->brokerMaxConnections ? (uint32_t)c->brokerMaxConnections : UINT32_MAX;
+    ret->keep_alive_ns = (uint64_t)c->keepAliveIntervalSeconds * OX_SEC;
+}
+
+void settings_admin(const struct ox_config *c, struct ox_admin_limits *ret)
+{
+    *ret = (struct ox_admin_limits){.connections = (uint32_t)c->maxHttpServerConnections,
+                                    .head_bytes = (uint32_t)c->httpMaxRequestHeaderSize,
+                                    .request_ns = (uint64_t)c->httpRequestTimeoutSeconds * OX_SEC,
+                                    .idle_ns = (uint64_t)c->httpIdleTimeoutSeconds * OX_SEC,
+                                    .answer_ns = (uint64_t)c->httpAnswerTimeoutSeconds * OX_SEC};
+}
+
+uint64_t settings_cache_bytes(const struct ox_config *c)
+{
+    return (uint64_t)c->managedLedgerCacheSizeMB * MIB;
 }
 
 // One interceptor's class name, with or without its package.
@@ -262,6 +292,11 @@ enum ox_err settings_check(const struct ox_config *c, struct ox_str *error)
     if (!ox_meta_path_valid(c->bookieClusterSwitch_configPath) || strcmp(c->bookieClusterSwitch_configPath, "/") == 0) {
         ox_str_addf(error, "bookieClusterSwitch.configPath: \"%s\" is no path; use one such as /admin/bookie-clusters",
                     c->bookieClusterSwitch_configPath);
+        return OX_E_INVALID;
+    }
+    if (!settings_types(c->subscriptionTypesEnabled)) {
+        ox_str_addf(error, "subscriptionTypesEnabled: \"%s\" is no list of Exclusive, Shared, Failover, Key_Shared",
+                    c->subscriptionTypesEnabled);
         return OX_E_INVALID;
     }
     if (!settings_types(c->subscriptionTypesEnabled)) {
