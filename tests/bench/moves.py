@@ -224,7 +224,7 @@ def measure_cursors(report, folder, Broker, args):
             if status["state"] not in ("RUNNING", "PAUSED"):
                 break
             time.sleep(0.2)
-        loaded = broker.metrics().get("pulsar_topics_count", 0)
+        loaded = broker.metrics().get("pulsar_broker_topics_count", 0)
         print(f"{cursors} cursor ledgers of {topics} topics, none loaded: {status['state']} after {time.monotonic() - begin:.1f} s")
         report.line("topics that the switch has loaded", loaded, "", 1)
         report.line(f"memory while switching (from {before:.0f} MB): more by", peak - before, "MB", CURSOR_MEMORY_MB)

@@ -177,6 +177,6 @@ class Broker:
         return answer.json()
 
     def metrics(self):
-        """The metrics page as {name with labels: value}."""
-        page = self.http("GET", "/metrics").text
+        """The metrics page as {name with labels: value}, the cluster's label left out."""
+        page = re.sub(r'^((?:pulsar|process|topic)_\w+){cluster="[^"]*"(?:,|(}))', lambda m: m[1] if m[2] else m[1] + "{", self.http("GET", "/metrics").text, flags=re.M)
         return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in page.splitlines() if line and line[0] != "#")}

@@ -1,4 +1,4 @@
-"""rest_calls.py - makes the REST calls of golden/admin_calls.txt on any broker and sums up each answer: its status, and what its body is.
+"""rest_calls.py - makes the REST calls of a list in golden (LISTS) on any broker and sums up each answer: its status, and what its body is.
 
 Names of the run (TEN, L) stand in the calls; tenants, ledgers, brokers and bundles have the same names in the summaries of any two brokers.
 """
@@ -10,16 +10,18 @@ import urllib.request
 
 import pulsar
 
-CALLS = pathlib.Path(__file__).resolve().parent / "golden" / "admin_calls.txt"
+GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
+LISTS = {"admin_calls.txt": "admin_rest.json", "admin_calls_namespaces.txt": "admin_rest_namespaces.json",
+         "admin_calls_topics.txt": "admin_rest_topics.json"}  # calls and the answers of a real Pulsar
 PLAIN = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 QUIET = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
 # Answers whose values are a matter of the moment or of the machine: only their members are compared.
-OF_THE_MOMENT = re.compile(r"(stats|[iI]nternalStats|internal-info|terminate(/partitions)?|standalone|brokers.*|/lookup/.*|namespaces/TEN/ns)(\?.*)?$")
+OF_THE_MOMENT = re.compile(r"(stats|[iI]nternalStats|internal-info|terminate(/partitions)?|/backlog|standalone|brokers.*|broker-stats/.*|/lookup/.*|namespaces/TEN/ns)(\?.*)?$")
 
 
-def calls():
-    """(line, METHOD, path, body or None, (status, reason) if the answer differs on purpose)"""
-    for line in CALLS.read_text().splitlines():
+def calls(name):
+    """Of a list: (line, METHOD, path, body or None, (status, reason) if the answer differs on purpose)"""
+    for line in (GOLDEN / name).read_text().splitlines():
         if not line or line.startswith("#"):
             continue
         line, _, ours = line.partition(" !! ")
@@ -44,6 +46,7 @@ class Run:
         text = text.replace(self.tenant, "TEN")
         text = re.sub(r"0x[0-9a-f]{8}_0x[0-9a-f]{8}$", "BUNDLE", text)
         text = re.sub(r'"127\.0\.0\.1:\d+"', '"BROKER"', text)
+        text = re.sub(r'MessageId":"\d+:', 'MessageId":"0:', text)
         return re.sub(r'"ledgerId":\d+', '"ledgerId":0', text)
 
     def topic(self, name):
@@ -89,8 +92,9 @@ class Run:
             return sorted(value)
         return value
 
-    def all(self):
-        for line, method, path, body, ours in calls():
+    def all(self, name):
+        """Makes the calls of a list."""
+        for line, method, path, body, ours in calls(name):
             if method in ("SEND", "SUBSCRIBE", "CLOSE"):
                 self.act(method, line.split()[1:])
                 continue

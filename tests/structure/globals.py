@@ -6,6 +6,8 @@ globals.py BUILD-FOLDER (a build without sanitizers: theirs add data of their ow
 import pathlib, subprocess, sys
 import tree
 
+# A signal handler is given nothing of its owner's: it has to find the crash report's state by itself.
+ALLOWED = {("crash.c.o", "crash_state")}
 WRITABLE = (".data", ".bss", ".tdata", ".tbss", "*COM*", "COMMON")
 
 
@@ -30,7 +32,7 @@ def main():
     found = list(objects(sys.argv[1]))
     if not found:
         sys.exit("no object files: build first")
-    findings = [f"{path}: {name} is writable (section {section})" for path, name, section in writable(found)]
+    findings = [f"{path}: {name} is writable (section {section})" for path, name, section in writable(found) if (str(path), name) not in ALLOWED]
     tree.report(findings, "no mutable globals: state hangs off its owner, constants are const")
 
 

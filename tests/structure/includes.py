@@ -7,9 +7,8 @@ LIBRARIES = {
     "uv.h": {"io/posix"},
     "openssl/": {"metastore"},  # digests of long names
     "lmdb.h": {"metastore", "ledger/store"},  # a table each; both run it as jobs of the metadata lane
-    "microhttpd.h": {"admin"},
     "curl/": {"oxbowctl"},
-    "jansson.h": {"broker", "move/storage", "admin", "oxbowctl"},  # policies nodes, nodes of the switch; REST bodies
+    "jansson.h": {"broker", "move/storage", "admin", "oxbowctl", "oxbowd"},  # policies nodes, nodes of the switch; REST bodies; the node of dynamic settings
     "pcre2.h": {"broker"},  # patterns of topic names
     "protobuf-c/": {"wire"},
     "zlib.h": {"base", "wire"},  # a checksum; compression
@@ -25,7 +24,6 @@ PORTS = ("pthread.h", "threads.h", "sys/socket.h", "netinet/", "arpa/", "netdb.h
          "sys/mman.h", "sys/file.h", "sys/timerfd.h", "semaphore.h")
 PORT_FOLDERS = {"io/posix", "bench"}  # the load generator: its timer is finer than the loop's
 MEMORY = {("io/direct.c", "sys/mman.h")}  # madvise on the program's own memory: nothing comes in from outside
-HTTP = {("admin/server.c", "arpa/inet.h"), ("admin/server.c", "netinet/in.h")}  # libmicrohttpd takes a socket address
 
 
 def check_edge(path, module, included, table):
@@ -47,7 +45,7 @@ def check_edge(path, module, included, table):
 def check_library(path, module, included):
     if included == "cmocka.h":
         return None if tree.is_test(path) else "<cmocka.h> outside a test"
-    if included.startswith(PORTS) and module not in PORT_FOLDERS and (str(path), included) not in HTTP | MEMORY and not tree.is_test(path):
+    if included.startswith(PORTS) and module not in PORT_FOLDERS and (str(path), included) not in MEMORY and not tree.is_test(path):
         return f"<{included}> belongs to the ports' bodies ({', '.join(sorted(PORT_FOLDERS))})"
     for prefix, folders in LIBRARIES.items():
         if included.startswith(prefix) and module not in folders:

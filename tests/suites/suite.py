@@ -1,6 +1,6 @@
 """suite.py - runs a client's own test suite against oxbowd, and holds what passed against what should pass.
 
-    suite.py go|rust|python [--build DIR] [--work DIR] [--source DIR] [--only REGEX] [--soak] [--table]
+    suite.py go|go_admin|rust|python [--build DIR] [--work DIR] [--source DIR] [--only REGEX] [--soak] [--table]
 
 Sources are fetched where the suite runs (a Go module, a crate, a git repository) and kept outside the project, in --work
 (default BUILD/suites). The suites have 127.0.0.1:6650 and :8080 written in: those ports must be free. `<suite>.json` beside
@@ -102,20 +102,21 @@ class Broker:
 # ---- the suites: prepare() makes it ready and returns the tests' names, run() yields (name, PASS|FAIL|SKIP, output, seconds)
 
 class Go:
-    """github.com/apache/pulsar-client-go, package ./pulsar; the module brings its tests."""
+    """A package of github.com/apache/pulsar-client-go; the module brings its tests."""
 
     def __init__(self, plan, args):
         self.plan, self.work = plan, args.work / "go"
         self.source = self.work / "source"
+        self.folder = self.source / plan["package"]
 
     def prepare(self):
         need("go", "version", least=(1, 26))
         self.work.mkdir(parents=True, exist_ok=True)
-        self.binary = self.work / f"pulsar-{self.plan['version']}.test"
+        self.binary = self.work / f"{self.folder.name}-{self.plan['version']}.test"
         if not self.binary.exists():
             self.fetch()
-            command("go", "test", "-c", "-o", str(self.binary), "./pulsar", cwd=self.source)
-        out = command(str(self.binary), "-test.list", ".*", cwd=self.source / "pulsar")
+            command("go", "test", "-c", "-o", str(self.binary), f"./{self.plan['package']}", cwd=self.source)
+        out = command(str(self.binary), "-test.list", ".*", cwd=self.folder)
         return [line for line in out.split() if line.startswith("Test")]
 
     def fetch(self):
@@ -142,7 +143,7 @@ class Go:
     def once(self, tests):
         pattern = "^(" + "|".join(tests) + ")$"
         process = subprocess.Popen([str(self.binary), "-test.v", f"-test.timeout={self.plan['minutes']}m", f"-test.run={pattern}"],
-                                   cwd=self.source / "pulsar", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+                                   cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         done, running, output, watch = set(), None, [], self.watch(process)
         for line in process.stdout:
             began = re.match(r"=== RUN   (Test\w+)$", line)
@@ -243,7 +244,7 @@ class Python:
             yield name, *said.get((file.removesuffix(".py"), test), ("FAIL", "it did not run", 0.0))
 
 
-SUITES = {"go": Go, "rust": Rust, "python": Python}
+SUITES = {"go": Go, "go_admin": Go, "rust": Rust, "python": Python}
 
 
 def reason_of(name, table):
