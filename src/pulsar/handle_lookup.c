@@ -5,6 +5,7 @@ struct lookup {
     struct request request;
     struct ox_namespace_get ns;
     struct ox_partitions_get partitions;
+    uint64_t since_ns; // when it came
 };
 
 static void lookup_answer(struct session *s, uint64_t request_id, enum ox_err err, const char *topic, const char *why)
@@ -13,6 +14,8 @@ static void lookup_answer(struct session *s, uint64_t request_id, enum ox_err er
     char text[1024];
     answer.request_id = request_id;
     answer.has_response = 1;
+    s->server->lookup_answers.value += !err;
+    s->server->lookup_failures.value += err != OX_OK;
     if (err) {
         error_text(text, sizeof text, err, topic, why);
         answer.response = OXPB__COMMAND_LOOKUP_TOPIC_RESPONSE__LOOKUP_TYPE__Failed;
@@ -29,6 +32,9 @@ static void lookup_answer(struct session *s, uint64_t request_id, enum ox_err er
 
 static void lookup_end(struct lookup *l, enum ox_err err)
 {
+    struct ox_pulsar *p = l->request.session->server;
+    p->lookups_pending.value--;
+    ox_summary_add(&p->lookup_latency, (ox_now_ns(p->shard->loop) - l->since_ns) / 1000);
     if (session_alive(l->request.session))
         lookup_answer(l->request.session, l->request.id, err, l->request.name.full, NULL);
     request_free(&l->request);
@@ -69,6 +75,8 @@ enum ox_err handle_lookup(struct session *s, const void *command)
     }
     struct lookup *l = request_new(s, sizeof *l, c->request_id);
     l->request.name = name;
+    l->since_ns = ox_now_ns(s->stream->loop);
+    s->server->lookups_pending.value++;
     ox_op_init(&l->ns.op, s->stream->loop, lookup_namespace_got, "namespace.get");
     ox_namespace_get(s->server->shard, &l->ns, name.ns);
     return OX_OK;

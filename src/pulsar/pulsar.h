@@ -9,6 +9,7 @@
 // Settings; names in comments are the configuration keys. ox_pulsar_config_init gives the defaults. Strings are borrowed for the server's life.
 struct ox_pulsar_config {
     const char *host;         // bindAddress "127.0.0.1"
+    const char *advertised;   // advertisedAddress: what metrics call this broker; NULL: host
     uint16_t port;            // brokerServicePort 6650; 0: any free one
     uint32_t connections_max; // brokerMaxConnections OX_CONNECTIONS_MAX
     uint64_t keep_alive_ns; // keepAliveIntervalSeconds 30: a ping after so long, the end after twice that without an answer
@@ -30,7 +31,9 @@ struct ox_pulsar {
     struct ox_list closing;       // private: sessions that have ended and whose stream or requests have not
     struct ox_arena arena;        // private: of the command at work
     struct ox_op *close_op;       // private
-    struct ox_metric connections, connections_total, connections_refused, bad_frames; // private
+    struct ox_metric connections, connections_total, connections_accepted, connections_refused, connections_closed, bad_frames; // private
+    struct ox_metric lookups_pending, lookup_answers, lookup_failures, lookup_redirects; // private
+    struct ox_summary lookup_latency; // private
 };
 
 // Listens. Errors: ADDRESS_IN_USE, ACCESS, INVALID (host).

@@ -45,6 +45,7 @@ static const struct ox_stream_events refused_events = {
 static void server_accept(struct ox_listener *l, struct ox_stream *give_stream)
 {
     struct ox_pulsar *p = l->owner;
+    p->connections_total.value++;
     if (p->sessions.count < p->config.connections_max) {
         session_accept(p, give_stream);
         return;
@@ -55,17 +56,57 @@ static void server_accept(struct ox_listener *l, struct ox_stream *give_stream)
     ox_stream_abort(give_stream, OX_E_LIMIT);
 }
 
-static void server_metrics(struct ox_pulsar *p)
+struct server_metric {
+    size_t offset;
+    enum ox_metric_kind kind;
+    bool connections; // it has the labels of Pulsar's figures about connections
+    const char *name, *help;
+};
+#define METRIC(member, kind, connections, name, help)                     \
+    {                                                                     \
+        offsetof(struct ox_pulsar, member), kind, connections, name, help \
+    }
+static const struct server_metric server_metrics[] = {
+    METRIC(connections, OX_METRIC_GAUGE, true, "pulsar_active_connections", "Open connections of Pulsar clients."),
+    METRIC(connections_total, OX_METRIC_COUNTER, true, "pulsar_connection_created_total_count", "Connections that came."),
+    METRIC(connections_accepted, OX_METRIC_COUNTER, true, "pulsar_connection_create_success_count",
+           "Connections that were accepted."),
+    METRIC(connections_refused, OX_METRIC_COUNTER, true, "pulsar_connection_create_fail_count",
+           "Connections that were refused: too many."),
+    METRIC(connections_closed, OX_METRIC_COUNTER, true, "pulsar_connection_closed_total_count", "Connections that ended."),
+    METRIC(bad_frames, OX_METRIC_COUNTER, false, "oxbow_pulsar_bad_frames_total", "Connections closed for what they sent."),
+    METRIC(lookups_pending, OX_METRIC_GAUGE, false, "pulsar_broker_lookup_pending_requests", "Lookups at work."),
+    METRIC(lookup_answers, OX_METRIC_COUNTER, false, "pulsar_broker_lookup_answers_total",
+           "Lookups that were answered with an address."),
+    METRIC(lookup_failures, OX_METRIC_COUNTER, false, "pulsar_broker_lookup_failures_total", "Lookups that failed."),
+    METRIC(lookup_redirects, OX_METRIC_COUNTER, false, "pulsar_broker_lookup_redirects_total",
+           "Lookups that were sent to another broker: none, there is one."),
+};
+
+static struct ox_metric *server_metric(struct ox_pulsar *p, const struct server_metric *m)
 {
-    struct ox_metrics *m = p->shard->metrics;
-    ox_metric_init(&p->connections, m, OX_METRIC_GAUGE, "pulsar_active_connections",
-                   "Open connections of Pulsar clients.", NULL);
-    ox_metric_init(&p->connections_total, m, OX_METRIC_COUNTER, "pulsar_connection_created_total_count",
-                   "Connections accepted.", NULL);
-    ox_metric_init(&p->connections_refused, m, OX_METRIC_COUNTER, "pulsar_connection_create_fail_count",
-                   "Connections refused: too many.", NULL);
-    ox_metric_init(&p->bad_frames, m, OX_METRIC_COUNTER, "oxbow_pulsar_bad_frames_total",
-                   "Connections closed for what they sent.", NULL);
+    return (struct ox_metric *)(void *)((char *)p + m->offset);
+}
+
+static void server_metrics_init(struct ox_pulsar *p)
+{
+    static const char *const quantiles[] = {"0.5", "0.99", "0.999", "1.0", NULL};
+    struct ox_metrics *registry = p->shard->metrics;
+    OX_CLEANUP(ox_free_ptr)
+    char *labels = ox_asprintf("broker=\"%s\",metric=\"broker_connection\"",
+                               p->config.advertised ? p->config.advertised : p->config.host);
+    for (size_t i = 0; i < OX_COUNT(server_metrics); i++) {
+        const struct server_metric *m = &server_metrics[i];
+        ox_metric_init(server_metric(p, m), registry, m->kind, m->name, m->help, m->connections ? labels : NULL);
+    }
+    ox_summary_init(&p->lookup_latency, registry, "pulsar_broker_lookup", "Milliseconds of lookups.", quantiles);
+}
+
+static void server_metrics_fini(struct ox_pulsar *p)
+{
+    for (size_t i = 0; i < OX_COUNT(server_metrics); i++)
+        ox_metric_fini(server_metric(p, &server_metrics[i]));
+    ox_summary_fini(&p->lookup_latency);
 }
 
 enum ox_err ox_pulsar_listen(struct ox_pulsar *p)
@@ -76,7 +117,7 @@ enum ox_err ox_pulsar_listen(struct ox_pulsar *p)
     ox_list_init(&p->sessions);
     ox_list_init(&p->closing);
     ox_arena_init(&p->arena, ARENA_BYTES);
-    server_metrics(p);
+    server_metrics_init(p);
     p->port = p->listener->port;
     p->listener->owner = p;
     p->listener->accept = server_accept;
@@ -107,8 +148,5 @@ void ox_pulsar_fini(struct ox_pulsar *p)
 {
     OX_ASSERT(!p->listener && ox_list_empty(&p->sessions) && ox_list_empty(&p->closing));
     ox_arena_fini(&p->arena);
-    ox_metric_fini(&p->connections);
-    ox_metric_fini(&p->connections_total);
-    ox_metric_fini(&p->connections_refused);
-    ox_metric_fini(&p->bad_frames);
+    server_metrics_fini(p);
 }

@@ -130,7 +130,7 @@ void session_accept(struct ox_pulsar *server, struct ox_stream *give_stream)
     ox_timer_start(&s->keep_alive, server->config.keep_alive_ns);
     ox_list_push_back(&server->sessions, &s->link);
     server->connections.value++;
-    server->connections_total.value++;
+    server->connections_accepted.value++;
     give_stream->owner = s;
     give_stream->events = &session_events;
     ox_debug(server->shard->log, "session.accepted", "peer=%s", s->peer);
@@ -144,6 +144,7 @@ static void session_set_ended(struct session *s, const char *why)
     ox_list_remove(&s->server->sessions, &s->link);
     ox_list_push_back(&s->server->closing, &s->link);
     s->server->connections.value--;
+    s->server->connections_closed.value++;
 }
 
 static void session_leave(struct session *s, const char *why)

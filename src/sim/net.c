@@ -12,6 +12,7 @@
 #define NET_CHUNK_BYTES_MAX 65536u
 #define NET_NOTICE_NS (3 * OX_SEC) // peers of a machine without power notice within this
 #define NET_PORT_FIRST 40000u
+#define NET_HELD_NS OX_MS // how often a connection that waits at a held listener looks again
 
 enum chunk_kind { CHUNK_DATA, CHUNK_END, CHUNK_RESET };
 
@@ -61,6 +62,7 @@ struct net_end {
 struct net_listener {
     struct ox_listener listener;
     struct sim_process *process;
+    bool held;
     struct ox_link link;
 };
 
@@ -465,6 +467,11 @@ static void net_unlisten(struct ox_listener *listener)
     ox_free(l);
 }
 
+static void net_hold(struct ox_listener *listener, bool on)
+{
+    CONTAINER_OF(listener, struct net_listener, listener)->held = on;
+}
+
 static struct ox_sim_node *net_resolve(struct sim_process *p, const char *host)
 {
     static const char *const own[] = {"127.0.0.1", "localhost", "0.0.0.0", "::1"};
@@ -519,6 +526,8 @@ static void connect_fired(struct ox_timer *timer)
     struct net_listener *l = p->loop.dead ? NULL : net_find_listener(p, k->port);
     if (!l || !l->listener.accept || sim_chance(sim, sim->faults.net_refuse))
         connect_end(k, OX_E_CONNECTION_REFUSED);
+    else if (l->held && sim->now_ns < k->deadline_ns)
+        ox_timer_start(timer, NET_HELD_NS);
     else
         connect_accepted(k, l);
 }
@@ -551,7 +560,7 @@ static void net_connect(struct ox_net *net, struct ox_op *op, const char *host, 
     ox_list_push_back(&p->connects, &k->link);
 }
 
-const struct ox_net_body sim_net_body = {.listen = net_listen, .unlisten = net_unlisten, .connect = net_connect};
+const struct ox_net_body sim_net_body = {.listen = net_listen, .unlisten = net_unlisten, .hold = net_hold, .connect = net_connect};
 
 void sim_net_crash(struct sim_process *p, enum ox_sim_crash how)
 {
