@@ -13,10 +13,10 @@ struct ox_storage;
 // What clients may take; 0: the default.
 struct ox_admin_limits {
     uint32_t connections; // open at once; more wait until one ends, or until one that has sent no whole request can be closed
-    uint32_t head_bytes;  // of a request
-    uint64_t request_ns;  // for a whole request, from its first byte
-    uint64_t idle_ns;     // between requests
-    uint64_t answer_ns;   // in which a client takes nothing of its answer
+    uint32_t head_bytes; // of a request
+    uint64_t request_ns; // for a whole request, from its first byte
+    uint64_t idle_ns;    // between requests
+    uint64_t answer_ns;  // in which a client takes nothing of its answer
 };
 
 // A change of one setting, as an operator asks for it.
@@ -40,10 +40,10 @@ struct ox_admin_process {
     uint64_t resident_bytes; // memory
     uint64_t memory_bytes;   // the machine's, or what the process is allowed
     uint32_t processors;
-    bool wants_files;            // in: so are files_open and virtual_bytes, which takes time; it may be asked from a helper thread then
-    uint64_t virtual_bytes;      // address space
-    uint32_t files_open;         // descriptors
-    uint64_t files_max;          // that may be open
+    bool wants_files; // in: so are files_open and virtual_bytes, which takes time; it may be asked from a helper thread then
+    uint64_t virtual_bytes; // address space
+    uint32_t files_open;    // descriptors
+    uint64_t files_max;     // that may be open
 };
 
 struct ox_admin_config {

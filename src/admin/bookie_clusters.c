@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "admin/request.h"
-#include "move/storage/storage.h"
 #include "gen/rest_routes.h"
+#include "move/storage/storage.h"
 
 #define CLUSTER_BASE "admin/v2/bookie-clusters"
 #define CLUSTER_NAME_AT 3 // the segment behind the base
@@ -32,9 +32,9 @@ static unsigned cluster_status(const struct cluster_call *c, enum ox_err err)
     if (err == OX_E_BUSY)
         return c->busy_status;
     if (c->places_address && (err == OX_E_NOT_FOUND || err == OX_E_ACCESS || err == OX_E_NO_PARENT))
-        return MHD_HTTP_BAD_REQUEST;
+        return HTTP_BAD_REQUEST;
     if (err == OX_E_LOCKED)
-        return MHD_HTTP_CONFLICT; // the operator's storage is in use elsewhere: nothing is wrong with this broker
+        return HTTP_CONFLICT; // the operator's storage is in use elsewhere: nothing is wrong with this broker
     return admin_status(err);
 }
 
@@ -46,7 +46,7 @@ static void cluster_answered(struct ox_op *op)
         admin_fail(r, cluster_status(c, op->err), "%s", ox_str_get(&c->call.why));
     else if (op->err != OX_OK)
         admin_fail(r, cluster_status(c, op->err), "%s: %s", op->name, ox_err_text(op->err));
-    else if (c->good_status == MHD_HTTP_NO_CONTENT)
+    else if (c->good_status == HTTP_NO_CONTENT)
         admin_empty(r, c->good_status);
     else
         admin_json(r, c->good_status, c->call.answer ? json_incref(c->call.answer) : json_object());
@@ -57,13 +57,13 @@ static void cluster_answered(struct ox_op *op)
 static struct cluster_call *cluster_begin(struct admin_request *r, unsigned good_status, const char *name)
 {
     if (!r->admin->storage) {
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "the feature is off: this broker does not manage bookie clusters");
+        admin_fail(r, HTTP_NOT_FOUND, "the feature is off: this broker does not manage bookie clusters");
         return NULL;
     }
     struct cluster_call *c = ox_malloc(sizeof *c);
     c->request = r;
     c->good_status = good_status;
-    c->busy_status = MHD_HTTP_CONFLICT;
+    c->busy_status = HTTP_CONFLICT;
     ox_op_init(&c->call.op, r->admin->shard->loop, cluster_answered, name);
     return c;
 }
@@ -77,7 +77,7 @@ static bool cluster_refuse(struct cluster_call *c, const char *format, ...)
     va_start(args, format);
     ox_str_addv(&why, format, args);
     va_end(args);
-    admin_fail(c->request, MHD_HTTP_BAD_REQUEST, "%s: %s", c->call.op.name, ox_str_get(&why));
+    admin_fail(c->request, HTTP_BAD_REQUEST, "%s: %s", c->call.op.name, ox_str_get(&why));
     ox_str_fini(&why);
     cluster_free(c);
     return false;
@@ -212,14 +212,14 @@ static bool query_number(struct cluster_call *c, const char *name, int64_t *ret)
 
 static void admin_storage_list(struct admin_request *r)
 {
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "list");
+    struct cluster_call *c = cluster_begin(r, HTTP_OK, "list");
     if (c)
         ox_storage_list(r->admin->storage, &c->call);
 }
 
 static void admin_storage_get(struct admin_request *r)
 {
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "get");
+    struct cluster_call *c = cluster_begin(r, HTTP_OK, "get");
     if (c)
         ox_storage_get(r->admin->storage, &c->call, r->segments[CLUSTER_NAME_AT]);
 }
@@ -231,7 +231,7 @@ static void admin_storage_register(struct admin_request *r)
         {"metadataServiceUri", FIELD_TEXT, .required = true, .to.text = &uri},
         {"status", FIELD_TEXT, .to.text = &status},
     };
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_NO_CONTENT, "register");
+    struct cluster_call *c = cluster_begin(r, HTTP_NO_CONTENT, "register");
     if (!c || !body_read(c, fields, OX_COUNT(fields)))
         return;
     c->places_address = true;
@@ -240,7 +240,7 @@ static void admin_storage_register(struct admin_request *r)
 
 static void admin_storage_unregister(struct admin_request *r)
 {
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_NO_CONTENT, "unregister");
+    struct cluster_call *c = cluster_begin(r, HTTP_NO_CONTENT, "unregister");
     if (c)
         ox_storage_unregister(r->admin->storage, &c->call, r->segments[CLUSTER_NAME_AT]);
 }
@@ -249,7 +249,7 @@ static void admin_storage_unregister(struct admin_request *r)
 
 static void admin_storage_precheck(struct admin_request *r)
 {
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "precheck");
+    struct cluster_call *c = cluster_begin(r, HTTP_OK, "precheck");
     if (c)
         ox_storage_precheck(r->admin->storage, &c->call, r->segments[CLUSTER_NAME_AT + 1]);
 }
@@ -262,7 +262,7 @@ static void admin_storage_switch(struct admin_request *r)
         {"target", FIELD_TEXT, .required = true, .to.text = &target},
         {"supersede", FIELD_BOOL, .to.flag = &supersede},
     };
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_ACCEPTED, "switch");
+    struct cluster_call *c = cluster_begin(r, HTTP_ACCEPTED, "switch");
     if (c && body_read(c, fields, OX_COUNT(fields)))
         ox_storage_switch(r->admin->storage, &c->call, target, supersede);
 }
@@ -279,27 +279,27 @@ static void cluster_order(struct admin_request *r, unsigned good_status, const c
 // It is a switch, and answers like one.
 static void admin_storage_rollback(struct admin_request *r)
 {
-    cluster_order(r, MHD_HTTP_ACCEPTED, "rollback", ox_storage_rollback);
+    cluster_order(r, HTTP_ACCEPTED, "rollback", ox_storage_rollback);
 }
 
 static void admin_storage_pause(struct admin_request *r)
 {
-    cluster_order(r, MHD_HTTP_NO_CONTENT, "pause", ox_storage_pause);
+    cluster_order(r, HTTP_NO_CONTENT, "pause", ox_storage_pause);
 }
 
 static void admin_storage_resume(struct admin_request *r)
 {
-    cluster_order(r, MHD_HTTP_NO_CONTENT, "resume", ox_storage_resume);
+    cluster_order(r, HTTP_NO_CONTENT, "resume", ox_storage_resume);
 }
 
 static void admin_storage_abort(struct admin_request *r)
 {
-    cluster_order(r, MHD_HTTP_NO_CONTENT, "abort", ox_storage_abort);
+    cluster_order(r, HTTP_NO_CONTENT, "abort", ox_storage_abort);
 }
 
 static void admin_storage_status(struct admin_request *r)
 {
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "status");
+    struct cluster_call *c = cluster_begin(r, HTTP_OK, "status");
     if (c)
         ox_storage_status(r->admin->storage, &c->call);
 }
@@ -308,7 +308,7 @@ static void admin_storage_read_mode(struct admin_request *r)
 {
     const char *mode = NULL;
     const struct field fields[] = {{"mode", FIELD_TEXT, .required = true, .to.text = &mode}};
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_NO_CONTENT, "read-mode");
+    struct cluster_call *c = cluster_begin(r, HTTP_NO_CONTENT, "read-mode");
     if (c && body_read(c, fields, OX_COUNT(fields)))
         ox_storage_read_mode(r->admin->storage, &c->call, mode);
 }
@@ -323,10 +323,10 @@ static void admin_storage_promote_cursor(struct admin_request *r)
         {"targetClusterName", FIELD_TEXT, .required = true, .to.text = &target},
         {"expectedCursorsLedgerId", FIELD_NUMBER, .required = true, .least = -1, .to.number = &expected},
     };
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_NO_CONTENT, "promote-cursor");
+    struct cluster_call *c = cluster_begin(r, HTTP_NO_CONTENT, "promote-cursor");
     if (!c || !body_read(c, fields, OX_COUNT(fields)))
         return;
-    c->busy_status = MHD_HTTP_SERVICE_UNAVAILABLE; // ask again
+    c->busy_status = HTTP_SERVICE_UNAVAILABLE; // ask again
     ox_storage_promote_cursor(r->admin->storage, &c->call, topic, cursor, target, expected);
 }
 
@@ -357,7 +357,7 @@ static void target_set(struct admin_request *r, bool topic)
 {
     const char *target = NULL;
     const struct field fields[] = {{"target", FIELD_TEXT, .required = true, .to.text = &target}};
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_NO_CONTENT, "set-target");
+    struct cluster_call *c = cluster_begin(r, HTTP_NO_CONTENT, "set-target");
     const char *name = c && body_read(c, fields, OX_COUNT(fields)) ? target_name(c, topic) : NULL;
     if (name)
         ox_storage_target_set(r->admin->storage, &c->call, name, target);
@@ -365,7 +365,7 @@ static void target_set(struct admin_request *r, bool topic)
 
 static void admin_storage_namespace_target(struct admin_request *r)
 {
-    target_ask(r, MHD_HTTP_OK, "get-target", false, ox_storage_target_get);
+    target_ask(r, HTTP_OK, "get-target", false, ox_storage_target_get);
 }
 
 static void admin_storage_namespace_target_set(struct admin_request *r)
@@ -375,12 +375,12 @@ static void admin_storage_namespace_target_set(struct admin_request *r)
 
 static void admin_storage_namespace_target_remove(struct admin_request *r)
 {
-    target_ask(r, MHD_HTTP_NO_CONTENT, "remove-target", false, ox_storage_target_remove);
+    target_ask(r, HTTP_NO_CONTENT, "remove-target", false, ox_storage_target_remove);
 }
 
 static void admin_storage_topic_target(struct admin_request *r)
 {
-    target_ask(r, MHD_HTTP_OK, "get-target", true, ox_storage_target_get);
+    target_ask(r, HTTP_OK, "get-target", true, ox_storage_target_get);
 }
 
 static void admin_storage_topic_target_set(struct admin_request *r)
@@ -390,7 +390,7 @@ static void admin_storage_topic_target_set(struct admin_request *r)
 
 static void admin_storage_topic_target_remove(struct admin_request *r)
 {
-    target_ask(r, MHD_HTTP_NO_CONTENT, "remove-target", true, ox_storage_target_remove);
+    target_ask(r, HTTP_NO_CONTENT, "remove-target", true, ox_storage_target_remove);
 }
 
 // ---- data -----------------------------------------------------------------------------------------------------------
@@ -399,7 +399,7 @@ static void admin_storage_move_data(struct admin_request *r)
 {
     const char *target = NULL;
     const struct field fields[] = {{"target", FIELD_TEXT, .required = true, .to.text = &target}};
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_ACCEPTED, "move-data");
+    struct cluster_call *c = cluster_begin(r, HTTP_ACCEPTED, "move-data");
     if (c && body_read(c, fields, OX_COUNT(fields)))
         ox_storage_move_data(r->admin->storage, &c->call, target);
 }
@@ -411,7 +411,7 @@ static void admin_storage_throttle(struct admin_request *r)
         {"bytesPerSecond", FIELD_NUMBER, .to.number = &bytes},
         {"opsPerSecond", FIELD_NUMBER, .to.number = &ops},
     };
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "throttle");
+    struct cluster_call *c = cluster_begin(r, HTTP_OK, "throttle");
     if (!c || !body_read(c, fields, OX_COUNT(fields)))
         return;
     if (bytes < 0 && ops < 0)
@@ -424,7 +424,7 @@ static void admin_storage_plan(struct admin_request *r)
 {
     const char *target;
     int64_t bytes = 0;
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "plan");
+    struct cluster_call *c = cluster_begin(r, HTTP_OK, "plan");
     if (!c || !query_text(c, "target", &target) || !query_number(c, "bytesPerSecond", &bytes))
         return;
     if (!target)
@@ -435,28 +435,28 @@ static void admin_storage_plan(struct admin_request *r)
 
 static void admin_storage_inventory(struct admin_request *r)
 {
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "inventory");
+    struct cluster_call *c = cluster_begin(r, HTTP_OK, "inventory");
     if (c)
         ox_storage_inventory(r->admin->storage, &c->call);
 }
 
 static void admin_storage_failures(struct admin_request *r)
 {
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "failures");
+    struct cluster_call *c = cluster_begin(r, HTTP_OK, "failures");
     if (c)
         ox_storage_failures(r->admin->storage, &c->call);
 }
 
 static void admin_storage_verify(struct admin_request *r)
 {
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "verify");
+    struct cluster_call *c = cluster_begin(r, HTTP_OK, "verify");
     if (c)
         ox_storage_verify(r->admin->storage, &c->call, r->segments[CLUSTER_NAME_AT + 1]);
 }
 
 static void admin_storage_safe_to_release(struct admin_request *r)
 {
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "safe-to-release");
+    struct cluster_call *c = cluster_begin(r, HTTP_OK, "safe-to-release");
     if (c)
         ox_storage_safe_to_release(r->admin->storage, &c->call, r->segments[CLUSTER_NAME_AT + 1]);
 }
@@ -464,7 +464,7 @@ static void admin_storage_safe_to_release(struct admin_request *r)
 static void admin_storage_cleanup_targets(struct admin_request *r)
 {
     const char *source;
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "cleanup-targets");
+    struct cluster_call *c = cluster_begin(r, HTTP_OK, "cleanup-targets");
     if (c && query_text(c, "srcClusterFilter", &source))
         ox_storage_cleanup_targets(r->admin->storage, &c->call, source);
 }
@@ -480,14 +480,14 @@ static void admin_storage_cleanup(struct admin_request *r)
         {"maxDeletions", FIELD_NUMBER, .to.number = &max},
         {"force", FIELD_BOOL, .to.flag = &force},
     };
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_OK, "cleanup");
+    struct cluster_call *c = cluster_begin(r, HTTP_OK, "cleanup");
     if (c && body_read(c, fields, OX_COUNT(fields)))
         ox_storage_cleanup(r->admin->storage, &c->call, source, dry_run, force, max);
 }
 
 static void admin_storage_close_client(struct admin_request *r)
 {
-    struct cluster_call *c = cluster_begin(r, MHD_HTTP_NO_CONTENT, "close-client");
+    struct cluster_call *c = cluster_begin(r, HTTP_NO_CONTENT, "close-client");
     if (c && body_read(c, NULL, 0))
         ox_storage_close_client(r->admin->storage, &c->call, r->segments[CLUSTER_NAME_AT + 1]);
 }

@@ -19,7 +19,7 @@ static bool rack_check(struct admin_request *r, const json_t *value)
     const char *slash = rack && *rack ? strchr(rack + 1, '/') : NULL;
     if (!slash || !slash[1])
         return true;
-    admin_fail(r, MHD_HTTP_PRECONDITION_FAILED,
+    admin_fail(r, HTTP_PRECONDITION_FAILED,
                "Bookie 'rack' parameter is invalid: %s has a slash that is neither at its beginning nor at its end", rack);
     return false;
 }
@@ -28,12 +28,12 @@ static const struct policy_shape rack_shape = {.kind = POLICY_OBJECT, .fields = 
 
 static void bookies_all(struct admin_request *r)
 {
-    admin_json(r, MHD_HTTP_OK, json_pack("{s:[]}", "bookies"));
+    admin_json(r, HTTP_OK, json_pack("{s:[]}", "bookies"));
 }
 
 static void racks_read(struct admin_node *n)
 {
-    admin_json(n->request, MHD_HTTP_OK, json_incref(n->value));
+    admin_json(n->request, HTTP_OK, json_incref(n->value));
 }
 
 static void racks_get(struct admin_request *r)
@@ -43,7 +43,7 @@ static void racks_get(struct admin_request *r)
 
 static void rack_missing(struct admin_request *r)
 {
-    admin_fail(r, MHD_HTTP_NOT_FOUND, "Bookie rack placement configuration not found: %s", r->segments[BOOKIE_AT]);
+    admin_fail(r, HTTP_NOT_FOUND, "Bookie rack placement configuration not found: %s", r->segments[BOOKIE_AT]);
 }
 
 static void rack_read(struct admin_node *n)
@@ -54,7 +54,7 @@ static void rack_read(struct admin_node *n)
     {
         json_t *found = json_object_get(bookies, n->request->segments[BOOKIE_AT]);
         if (found) {
-            admin_json(n->request, MHD_HTTP_OK, json_incref(found));
+            admin_json(n->request, HTTP_OK, json_incref(found));
             return;
         }
     }
@@ -97,7 +97,7 @@ static bool rack_change(struct admin_node *n)
     }
     if (json_object_set_new(bookies, bookie, value) == 0)
         return true;
-    admin_fail(r, MHD_HTTP_BAD_REQUEST, "the names of a bookie and of its group must be UTF-8");
+    admin_fail(r, HTTP_BAD_REQUEST, "the names of a bookie and of its group must be UTF-8");
     return false;
 }
 
@@ -108,7 +108,7 @@ static void rack_set(struct admin_request *r)
     if (!admin_body(r, &body))
         return;
     if (!group || !*group)
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Bookie 'group' parameters is missing");
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "Bookie 'group' parameters is missing");
     else
         admin_node_change_or(r, ox_strdup(racks_node), json_object(), NULL, rack_change, NULL);
 }

@@ -195,7 +195,7 @@ static void topics_join(struct admin_walk *w, struct walk_namespace *ns)
 static void topics_done(struct admin_walk *w)
 {
     struct admin_request *r = w->request;
-    admin_text(r, MHD_HTTP_OK, "application/json", r->answer.bytes ? "}" : "{}");
+    admin_text(r, HTTP_OK, "application/json", r->answer.bytes ? "}" : "{}");
 }
 
 static void stats_topics(struct admin_request *r)
@@ -332,7 +332,7 @@ static void load_done(struct admin_walk *w)
     put_count(o, "startTimestamp", load.started_ms);
     load_bundles(w, o);
     load_machine(o, &load);
-    admin_json(r, MHD_HTTP_OK, o);
+    admin_json(r, HTTP_OK, o);
 }
 
 static void stats_load(struct admin_request *r)
@@ -343,8 +343,7 @@ static void stats_load(struct admin_request *r)
 // One broker: nobody places bundles, as with Pulsar's simpler load managers.
 static void stats_availability(struct admin_request *r)
 {
-    admin_fail(r, MHD_HTTP_CONFLICT,
-               "one broker has all bundles: there is no load manager that tells what is available for %s/%s",
+    admin_fail(r, HTTP_CONFLICT, "one broker has all bundles: there is no load manager that tells what is available for %s/%s",
                r->segments[4], r->segments[5]);
 }
 
@@ -421,7 +420,7 @@ static void metrics_done(struct admin_walk *w)
     metrics_broker(list, r, &load);
     OX_MAP_EACH(&w->namespaces, node)
         metrics_namespace(list, WALK_NAMESPACE_OF(node));
-    admin_json(r, MHD_HTTP_OK, list);
+    admin_json(r, HTTP_OK, list);
 }
 
 static void stats_metrics(struct admin_request *r)
@@ -443,7 +442,7 @@ static void stats_beans(struct admin_request *r)
     put_count(m, "AvailableProcessors", load.processors);
     put_count(m, "ResidentMemoryBytes", load.resident_bytes);
     put_count(m, "TotalMemoryBytes", load.memory_bytes);
-    admin_json(r, MHD_HTTP_OK, list);
+    admin_json(r, HTTP_OK, list);
 }
 
 // Memory as Pulsar's allocators tell it: there are no arenas here.
@@ -453,7 +452,7 @@ static void stats_allocator(struct admin_request *r)
     struct admin_load load;
     bool cache = strcmp(name, "ml-cache") == 0;
     if (!cache && strcmp(name, "default") != 0) {
-        admin_fail(r, MHD_HTTP_NOT_ACCEPTABLE, "Invalid allocator name : %s; it is default or ml-cache", name);
+        admin_fail(r, HTTP_NOT_ACCEPTABLE, "Invalid allocator name : %s; it is default or ml-cache", name);
         return;
     }
     admin_load_now(r->admin, &load);
@@ -462,7 +461,7 @@ static void stats_allocator(struct admin_request *r)
                   "numThreadLocalCaches", 0, "normalCacheSize", 0, "smallCacheSize", 0, "directArenas", "heapArenas");
     put_count(o, "usedDirectMemory", load.cache_bytes);
     put(o, "usedHeapMemory", json_integer(cache ? -1 : (json_int_t)load.resident_bytes));
-    admin_json(r, MHD_HTTP_OK, o);
+    admin_json(r, HTTP_OK, o);
 }
 
 static const struct admin_route routes[] = {ADMIN_ROUTES_BROKER_STATS};

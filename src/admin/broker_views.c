@@ -12,7 +12,7 @@ static bool broker_is_here(struct admin_request *r, const char *id)
 {
     if (strcmp(id, admin_broker_id(r->admin->shard)) == 0)
         return true;
-    admin_fail(r, MHD_HTTP_NOT_FOUND, "Broker id '%s' not found in available brokers.", id);
+    admin_fail(r, HTTP_NOT_FOUND, "Broker id '%s' not found in available brokers.", id);
     return false;
 }
 
@@ -23,7 +23,7 @@ static bool topic_version_known(struct admin_request *r)
     const char *version = admin_query(r, "topicVersion");
     if (!version || !*version || strcmp(version, "V1") == 0 || strcmp(version, "V2") == 0)
         return true;
-    admin_fail(r, MHD_HTTP_NOT_FOUND, "topicVersion %s is not known: it is V1 or V2", version);
+    admin_fail(r, HTTP_NOT_FOUND, "topicVersion %s is not known: it is V1 or V2", version);
     return false;
 }
 
@@ -34,9 +34,9 @@ static void view_health(struct admin_request *r)
     if (!topic_version_known(r) || (id && *id && !broker_is_here(r, id)))
         return;
     if (trouble)
-        admin_fail(r, MHD_HTTP_SERVICE_UNAVAILABLE, "not healthy: %s", trouble);
+        admin_fail(r, HTTP_SERVICE_UNAVAILABLE, "not healthy: %s", trouble);
     else
-        admin_text(r, MHD_HTTP_OK, "text/plain", "ok");
+        admin_text(r, HTTP_OK, "text/plain", "ok");
 }
 
 // ---- bundles with topics that are loaded
@@ -53,7 +53,7 @@ static void owned_done(struct admin_walk *w)
                 o, name, json_pack("{s:s, s:b, s:b}", "broker_assignment", "shared", "is_controlled", 0, "is_active", 1));
         }
     }
-    admin_json(w->request, MHD_HTTP_OK, o);
+    admin_json(w->request, HTTP_OK, o);
 }
 
 static void view_owned(struct admin_request *r)
@@ -67,7 +67,7 @@ static void view_owned(struct admin_request *r)
 static void view_internal(struct admin_request *r)
 {
     const char *url = r->admin->shard->config.metadata_url;
-    admin_json(r, MHD_HTTP_OK,
+    admin_json(r, HTTP_OK,
                json_pack("{s:s, s:s, s:s, s:s, s:s}", "zookeeperServers", url, "configurationStoreServers", url,
                          "metadataStoreUrl", url, "configurationMetadataStoreUrl", url, "ledgersRootPath", "/ledgers"));
 }
@@ -77,7 +77,7 @@ static void view_internal(struct admin_request *r)
 static void view_quota_check(struct admin_request *r)
 {
     ox_policing_check_quotas(r->admin->shard);
-    admin_empty(r, MHD_HTTP_NO_CONTENT);
+    admin_empty(r, HTTP_NO_CONTENT);
 }
 
 static const struct admin_route routes[] = {ADMIN_ROUTES_BROKER_VIEWS};

@@ -29,25 +29,25 @@ const char *admin_broker_trouble(const struct ox_shard *sh)
 static void broker_ready(struct admin_request *r)
 {
     if (r->admin->shard->state == OX_SHARD_RUNNING)
-        admin_text(r, MHD_HTTP_OK, "text/plain", "ok");
+        admin_text(r, HTTP_OK, "text/plain", "ok");
     else
-        admin_fail(r, MHD_HTTP_SERVICE_UNAVAILABLE, "not ready: %s", ox_shard_state_name(r->admin->shard->state));
+        admin_fail(r, HTTP_SERVICE_UNAVAILABLE, "not ready: %s", ox_shard_state_name(r->admin->shard->state));
 }
 
 static void broker_version(struct admin_request *r)
 {
-    admin_text(r, MHD_HTTP_OK, "text/plain", OX_VERSION);
+    admin_text(r, HTTP_OK, "text/plain", OX_VERSION);
 }
 
 static void broker_list(struct admin_request *r)
 {
-    admin_json(r, MHD_HTTP_OK, json_pack("[s]", admin_broker_id(r->admin->shard)));
+    admin_json(r, HTTP_OK, json_pack("[s]", admin_broker_id(r->admin->shard)));
 }
 
 static void broker_leader(struct admin_request *r)
 {
     const struct ox_shard *sh = r->admin->shard;
-    admin_json(r, MHD_HTTP_OK, json_pack("{s:s, s:s}", "serviceUrl", sh->config.web_url, "brokerId", admin_broker_id(sh)));
+    admin_json(r, HTTP_OK, json_pack("{s:s, s:s}", "serviceUrl", sh->config.web_url, "brokerId", admin_broker_id(sh)));
 }
 
 // ---- settings: those of the program, by its port
@@ -75,13 +75,13 @@ static void broker_dynamic_names(struct admin_request *r)
     json_t *names = json_array();
     if (s->list)
         s->list(s->ctx, true, broker_add_name, names);
-    admin_json(r, MHD_HTTP_OK, names);
+    admin_json(r, HTTP_OK, names);
 }
 
 static void broker_dynamic_values(struct admin_request *r)
 {
     const struct ox_admin_settings *s = &r->admin->settings;
-    admin_json(r, MHD_HTTP_OK, s->record ? admin_kv_json(s->record(s->ctx)) : json_object());
+    admin_json(r, HTTP_OK, s->record ? admin_kv_json(s->record(s->ctx)) : json_object());
 }
 
 static void broker_runtime(struct admin_request *r)
@@ -90,7 +90,7 @@ static void broker_runtime(struct admin_request *r)
     json_t *values = json_object();
     if (s->list)
         s->list(s->ctx, false, broker_add_value, values);
-    admin_json(r, MHD_HTTP_OK, values);
+    admin_json(r, HTTP_OK, values);
 }
 
 static void broker_changed(struct ox_op *op)
@@ -98,11 +98,11 @@ static void broker_changed(struct ox_op *op)
     struct broker_change *c = CONTAINER_OF(op, struct broker_change, put.op);
     const char *why = ox_str_get(&c->put.why);
     if (op->err == OX_OK)
-        admin_empty(c->request, MHD_HTTP_OK);
+        admin_empty(c->request, HTTP_OK);
     else if (op->err == OX_E_NOT_FOUND)
-        admin_fail(c->request, MHD_HTTP_PRECONDITION_FAILED, "Can't %s non-dynamic configuration: %s", c->verb, why);
+        admin_fail(c->request, HTTP_PRECONDITION_FAILED, "Can't %s non-dynamic configuration: %s", c->verb, why);
     else if (op->err == OX_E_INVALID)
-        admin_fail(c->request, MHD_HTTP_PRECONDITION_FAILED, "Invalid dynamic-config value: %s", why);
+        admin_fail(c->request, HTTP_PRECONDITION_FAILED, "Invalid dynamic-config value: %s", why);
     else
         admin_error(c->request, op->err, "configuration", c->put.name);
     ox_str_fini(&c->put.why);
@@ -113,7 +113,7 @@ static void broker_change(struct admin_request *r, const char *value, const char
 {
     const struct ox_admin_settings *s = &r->admin->settings;
     if (!s->put) {
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Can't %s non-dynamic configuration: %s", verb, r->segments[SETTING_AT]);
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "Can't %s non-dynamic configuration: %s", verb, r->segments[SETTING_AT]);
         return;
     }
     struct broker_change *c = ox_malloc(sizeof *c);

@@ -50,7 +50,7 @@ bool admin_bundle_named(struct admin_request *r, const json_t *policies, const c
         if (strcmp(name, asked) == 0)
             return true;
     }
-    admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Invalid bundle range: %s is none of the bundles of %s", asked, r->ns);
+    admin_fail(r, HTTP_PRECONDITION_FAILED, "Invalid bundle range: %s is none of the bundles of %s", asked, r->ns);
     return false;
 }
 
@@ -146,12 +146,12 @@ static void bundle_answer(const struct bundle_call *c)
     if (c->use == BUNDLE_SPLIT)
         split_by_topics(c);
     else if (c->use == BUNDLE_SHOW)
-        admin_json(r, MHD_HTTP_OK,
+        admin_json(r, HTTP_OK,
                    json_pack("{s:s, s:s, s:O}", "namespace", r->ns, "bundle", name, "topicHashPositions", c->positions));
     else if (c->count)
-        admin_fail(r, MHD_HTTP_CONFLICT, "Cannot delete non empty bundle: %s of %s has %zu topics", name, r->ns, c->count);
+        admin_fail(r, HTTP_CONFLICT, "Cannot delete non empty bundle: %s of %s has %zu topics", name, r->ns, c->count);
     else
-        admin_empty(r, MHD_HTTP_NO_CONTENT); // it stays: the ranges always cover all hashes
+        admin_empty(r, HTTP_NO_CONTENT); // it stays: the ranges always cover all hashes
 }
 
 static void bundle_done(struct ox_seq *s, enum ox_err err)
@@ -236,7 +236,7 @@ static void split_changed(struct admin_node *n)
     if (sscanf(r->segments[BUNDLE_AT], "0x%8" SCNx32 "_0x%8" SCNx32, &low, &high) == 2 && admin_query_true(r, "unload"))
         admin_unload_range(r, low, high);
     else
-        admin_empty(r, MHD_HTTP_NO_CONTENT);
+        admin_empty(r, HTTP_NO_CONTENT);
 }
 
 static void split_local_changed(struct admin_node *n)
@@ -316,10 +316,10 @@ static bool split_way_fits(struct admin_request *r, const json_t *body)
     while (way && *way && i < OX_COUNT(ways) && strcmp(ways[i], way) != 0)
         i++;
     if (i == OX_COUNT(ways))
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Unsupported namespace bundle split algorithm %s, supported algorithms are [range_equally_divide, topic_count_equally_divide, specified_positions_divide]",
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "Unsupported namespace bundle split algorithm %s, supported algorithms are [range_equally_divide, topic_count_equally_divide, specified_positions_divide]",
                    way);
     else if (i == 2 && json_array_size(body) == 0)
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "With specified_positions_divide split algorithm, splitBoundaries must not be empty: the body is a list of hashes");
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "With specified_positions_divide split algorithm, splitBoundaries must not be empty: the body is a list of hashes");
     return !r->answered;
 }
 
@@ -332,8 +332,7 @@ static void bundle_split(struct admin_request *r)
     bool whole = !body || json_is_null(body) || json_is_array(body);
     json_array_foreach(body, i, value) whole &= json_is_integer(value);
     if (!whole)
-        admin_fail(r, MHD_HTTP_BAD_REQUEST,
-                   "the body must be a list of whole numbers: the hashes at which the bundle is split");
+        admin_fail(r, HTTP_BAD_REQUEST, "the body must be a list of whole numbers: the hashes at which the bundle is split");
     else if (split_way_fits(r, body))
         admin_node_read(r, admin_namespace_path(r->ns), "Namespace", NULL, split_read);
 }

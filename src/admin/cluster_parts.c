@@ -31,9 +31,9 @@ static void peers_read(struct admin_node *n)
 {
     json_t *peers = json_object_get(n->value, "peerClusterNames");
     if (json_is_array(peers))
-        admin_json(n->request, MHD_HTTP_OK, json_incref(peers));
+        admin_json(n->request, HTTP_OK, json_incref(peers));
     else
-        admin_empty(n->request, MHD_HTTP_OK);
+        admin_empty(n->request, HTTP_OK);
 }
 
 static void peers_get(struct admin_request *r)
@@ -64,7 +64,7 @@ static void peers_known(struct admin_nodes *n)
     json_array_foreach(r->json, i, value)
     {
         if (!name_among(n, json_string_value(value))) {
-            admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Peer cluster %s does not exist", json_string_value(value));
+            admin_fail(r, HTTP_PRECONDITION_FAILED, "Peer cluster %s does not exist", json_string_value(value));
             return;
         }
     }
@@ -81,13 +81,13 @@ static bool peers_body(struct admin_request *r)
     if (!body || json_is_null(body))
         r->json = json_array();
     if (!texts_only(r->json)) {
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "the body must be a list of clusters' names");
+        admin_fail(r, HTTP_BAD_REQUEST, "the body must be a list of clusters' names");
         return false;
     }
     json_array_foreach(r->json, i, value)
     {
         if (strcmp(json_string_value(value), r->segments[CLUSTER_AT]) == 0) {
-            admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "%s itself can't be part of peer-list", r->segments[CLUSTER_AT]);
+            admin_fail(r, HTTP_PRECONDITION_FAILED, "%s itself can't be part of peer-list", r->segments[CLUSTER_AT]);
             return false;
         }
     }
@@ -112,7 +112,7 @@ static void migration_read(struct admin_node *n)
         empty &= !json_object_get(url, url_members[i]);
     if (json_is_object(url))
         json_object_set_new(url, "empty", json_boolean(empty));
-    admin_json(n->request, MHD_HTTP_OK, shown);
+    admin_json(n->request, HTTP_OK, shown);
 }
 
 static void migration_get(struct admin_request *r)
@@ -136,7 +136,7 @@ static bool migration_change(struct admin_node *n)
 
 static void part_changed(struct admin_node *n)
 {
-    admin_empty(n->request, MHD_HTTP_OK);
+    admin_empty(n->request, HTTP_OK);
 }
 
 static void migration_checked(struct admin_request *r)
@@ -152,15 +152,15 @@ static void migration_set(struct admin_request *r)
     for (size_t i = 0; json_is_object(body) && i < OX_COUNT(url_members); i++) {
         json_t *value = json_object_get(body, url_members[i]);
         if (value && !json_is_null(value) && !json_is_string(value)) {
-            admin_fail(r, MHD_HTTP_BAD_REQUEST, "\"%s\" must be text: a URL", url_members[i]);
+            admin_fail(r, HTTP_BAD_REQUEST, "\"%s\" must be text: a URL", url_members[i]);
             return;
         }
     }
     if (json_is_object(body))
-        admin_cluster_check(r, CLUSTER_AT, MHD_HTTP_NOT_FOUND, migration_checked);
+        admin_cluster_check(r, CLUSTER_AT, HTTP_NOT_FOUND, migration_checked);
     else
         admin_fail(
-            r, MHD_HTTP_BAD_REQUEST,
+            r, HTTP_BAD_REQUEST,
             "the body must be an object: \"serviceUrl\" and \"brokerServiceUrl\" of the cluster that clients move to");
 }
 
@@ -174,7 +174,7 @@ static bool domains_see(struct admin_nodes *n, const char *name, const json_t *v
 
 static void domains_answer(struct admin_nodes *n)
 {
-    admin_json(n->request, MHD_HTTP_OK, json_incref(n->result));
+    admin_json(n->request, HTTP_OK, json_incref(n->result));
 }
 
 static void domains_list(struct admin_request *r)
@@ -192,10 +192,10 @@ static void domain_read(struct admin_node *n)
 {
     struct admin_request *r = n->request;
     if (n->version == OX_META_ABSENT)
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Domain %s for cluster %s does not exist", r->segments[DOMAIN_AT],
+        admin_fail(r, HTTP_NOT_FOUND, "Domain %s for cluster %s does not exist", r->segments[DOMAIN_AT],
                    r->segments[CLUSTER_AT]);
     else
-        admin_json(r, MHD_HTTP_OK, json_incref(n->value));
+        admin_json(r, HTTP_OK, json_incref(n->value));
 }
 
 static void domain_look(struct admin_request *r)
@@ -206,7 +206,7 @@ static void domain_look(struct admin_request *r)
 static void domain_get(struct admin_request *r)
 {
     if (admin_node_name(r, DOMAIN_AT, "Failure domain"))
-        admin_cluster_check(r, CLUSTER_AT, MHD_HTTP_PRECONDITION_FAILED, domain_look);
+        admin_cluster_check(r, CLUSTER_AT, HTTP_PRECONDITION_FAILED, domain_look);
 }
 
 static bool list_has(const json_t *list, const json_t *wanted)
@@ -232,7 +232,7 @@ static bool domain_compare(struct admin_nodes *n, const char *name, const json_t
     json_array_foreach(json_object_get(r->json, "brokers"), i, broker)
     {
         if (list_has(json_object_get(value, "brokers"), broker)) {
-            admin_fail(r, MHD_HTTP_CONFLICT, "[%s] already exists in %s", json_string_value(broker), name);
+            admin_fail(r, HTTP_CONFLICT, "[%s] already exists in %s", json_string_value(broker), name);
             return false;
         }
     }
@@ -267,9 +267,9 @@ static void domain_set(struct admin_request *r)
         return;
     json_t *brokers = json_object_get(body, "brokers");
     if (!json_is_object(body) || (brokers && !json_is_null(brokers) && !texts_only(brokers)))
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "the body must be an object with \"brokers\", a list of brokers' names");
+        admin_fail(r, HTTP_BAD_REQUEST, "the body must be an object with \"brokers\", a list of brokers' names");
     else
-        admin_cluster_check(r, CLUSTER_AT, MHD_HTTP_PRECONDITION_FAILED, domain_checked);
+        admin_cluster_check(r, CLUSTER_AT, HTTP_PRECONDITION_FAILED, domain_checked);
 }
 
 static void domain_remove(struct admin_request *r)
@@ -277,14 +277,14 @@ static void domain_remove(struct admin_request *r)
     OX_CLEANUP(ox_free_ptr)
     char *path = domain_node(r);
     admin_node_delete(
-        r, path, MHD_HTTP_OK,
+        r, path, HTTP_OK,
         ox_asprintf("Domain-name %s or cluster %s does not exist", r->segments[DOMAIN_AT], r->segments[CLUSTER_AT]));
 }
 
 static void domain_delete(struct admin_request *r)
 {
     if (admin_node_name(r, DOMAIN_AT, "Failure domain"))
-        admin_cluster_check(r, CLUSTER_AT, MHD_HTTP_PRECONDITION_FAILED, domain_remove);
+        admin_cluster_check(r, CLUSTER_AT, HTTP_PRECONDITION_FAILED, domain_remove);
 }
 
 static const struct admin_route routes[] = {ADMIN_ROUTES_CLUSTER_PARTS};

@@ -35,7 +35,7 @@ static void clusters_listed(struct ox_op *op)
     if (op->err == OX_OK)
         ox_meta_names_free(c->children.names, c->children.count);
     if (op->err == OX_OK || op->err == OX_E_NOT_FOUND) {
-        admin_json(c->request, MHD_HTTP_OK, names);
+        admin_json(c->request, HTTP_OK, names);
     } else {
         json_decref(names);
         admin_error(c->request, op->err, "clusters", NULL);
@@ -52,14 +52,14 @@ static void clusters_list(struct admin_request *r)
 
 static void cluster_read(struct admin_node *n)
 {
-    admin_json(n->request, MHD_HTTP_OK, json_incref(n->value));
+    admin_json(n->request, HTTP_OK, json_incref(n->value));
 }
 
 static bool cluster_named(struct admin_request *r)
 {
     if (admin_name_valid(r->segments[CLUSTER_AT]))
         return true;
-    admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Cluster name is not valid: %s", r->segments[CLUSTER_AT]);
+    admin_fail(r, HTTP_PRECONDITION_FAILED, "Cluster name is not valid: %s", r->segments[CLUSTER_AT]);
     return false;
 }
 
@@ -84,8 +84,7 @@ static bool cluster_body(struct admin_request *r, json_t **ret)
     if (!admin_body(r, ret))
         return false;
     if (!json_is_object(*ret)) {
-        admin_fail(r, MHD_HTTP_BAD_REQUEST,
-                   "cluster data is required: an object with \"serviceUrl\" and \"brokerServiceUrl\"");
+        admin_fail(r, HTTP_BAD_REQUEST, "cluster data is required: an object with \"serviceUrl\" and \"brokerServiceUrl\"");
         return false;
     }
     const char *wrong =
@@ -95,7 +94,7 @@ static bool cluster_body(struct admin_request *r, json_t **ret)
         : !cluster_url_valid(*ret, "brokerServiceUrlTls", "pulsar://", "pulsar+ssl://") ? "brokerServiceUrlTls"
                                                                                         : NULL;
     if (wrong)
-        admin_fail(r, MHD_HTTP_BAD_REQUEST,
+        admin_fail(r, HTTP_BAD_REQUEST,
                    "Illegal %s, example: http://pulsar.example.com:8080 or pulsar://pulsar.example.com:6650", wrong);
     return !wrong;
 }
@@ -106,9 +105,9 @@ static void cluster_put(struct ox_op *op)
     struct admin_request *r = c->request;
     if (op->err == OX_OK) {
         ox_free(c->put.path);
-        admin_empty(r, MHD_HTTP_OK);
+        admin_empty(r, HTTP_OK);
     } else if (op->err == OX_E_BAD_VERSION) {
-        admin_fail(r, MHD_HTTP_CONFLICT, "Cluster already exists: %s", r->segments[CLUSTER_AT]);
+        admin_fail(r, HTTP_CONFLICT, "Cluster already exists: %s", r->segments[CLUSTER_AT]);
     } else {
         admin_error(r, op->err, r->segments[CLUSTER_AT], NULL);
     }
@@ -151,7 +150,7 @@ static bool cluster_change(struct admin_node *n)
 
 static void cluster_changed(struct admin_node *n)
 {
-    admin_empty(n->request, MHD_HTTP_OK);
+    admin_empty(n->request, HTTP_OK);
 }
 
 static void cluster_update(struct admin_request *r)
@@ -231,7 +230,7 @@ static void delete_done(struct ox_seq *s, enum ox_err err)
     struct cluster_delete *d = delete_of(s);
     struct admin_request *r = d->request;
     if (err == OX_E_NOT_FOUND)
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Cluster does not exist: %s", r->segments[CLUSTER_AT]);
+        admin_fail(r, HTTP_NOT_FOUND, "Cluster does not exist: %s", r->segments[CLUSTER_AT]);
     else
         admin_done(r, err, r->segments[CLUSTER_AT], NULL);
     ox_meta_names_free(d->domains.names, d->domains.count);
@@ -242,7 +241,7 @@ static void cluster_delete_read(struct admin_node *n)
 {
     struct admin_request *r = n->request;
     if (json_object_size(n->value)) {
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Cluster not empty: %s has namespace isolation policies",
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "Cluster not empty: %s has namespace isolation policies",
                    r->segments[CLUSTER_AT]);
         return;
     }
@@ -257,7 +256,7 @@ static void cluster_delete(struct admin_request *r)
     if (!cluster_named(r))
         return;
     if (strcmp(name, r->admin->shard->config.cluster) == 0)
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Cluster not empty: %s is the one this broker is in", name);
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "Cluster not empty: %s is the one this broker is in", name);
     else
         admin_node_read_or(r, ox_asprintf("/admin/clusters/%s/namespaceIsolationPolicies", name), json_object(), NULL,
                            cluster_delete_read);

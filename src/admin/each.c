@@ -30,15 +30,15 @@ static void each_fail(struct admin_each *e, enum ox_err err)
     struct admin_request *r = e->request;
     const char *name = each_name(e);
     if (err == OX_E_SUBSCRIPTION_NOT_FOUND)
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Subscription %s not found for topic %s", e->subscription_name, name);
+        admin_fail(r, HTTP_NOT_FOUND, "Subscription %s not found for topic %s", e->subscription_name, name);
     else if (err == OX_E_TOPIC_NOT_FOUND)
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Topic %s not found", name);
+        admin_fail(r, HTTP_NOT_FOUND, "Topic %s not found", name);
     else if (err == OX_E_NAMESPACE_NOT_FOUND)
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Namespace not found: %s", r->topic.ns);
+        admin_fail(r, HTTP_NOT_FOUND, "Namespace not found: %s", r->topic.ns);
     else if (err == OX_E_EXISTS)
-        admin_fail(r, MHD_HTTP_CONFLICT, "Subscription already exists for topic: %s on %s", e->subscription_name, name);
+        admin_fail(r, HTTP_CONFLICT, "Subscription already exists for topic: %s on %s", e->subscription_name, name);
     else if (err == OX_E_SUBSCRIPTION_BUSY)
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Subscription has active connected consumers: %s on %s",
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "Subscription has active connected consumers: %s on %s",
                    e->subscription_name, name);
     else
         admin_error(r, err, name, NULL);
@@ -56,9 +56,9 @@ static void each_done(struct ox_seq *s, enum ox_err err)
         else if (e->verb->answer)
             e->verb->answer(e);
         else if (e->result)
-            admin_json(r, MHD_HTTP_OK, json_incref(e->result));
+            admin_json(r, HTTP_OK, json_incref(e->result));
         else
-            admin_empty(r, MHD_HTTP_NO_CONTENT);
+            admin_empty(r, HTTP_NO_CONTENT);
     }
     each_free(e);
 }
@@ -160,7 +160,7 @@ static ox_step each_partitions_got(struct ox_seq *s)
     }
     if (e->verb->partitioned == EACH_NOT_FOUND)
         return OX_FINISH(s, OX_E_TOPIC_NOT_FOUND);
-    admin_fail(e->request, MHD_HTTP_METHOD_NOT_ALLOWED, "%s: %s", e->request->topic.full, e->verb->refusal);
+    admin_fail(e->request, HTTP_METHOD_NOT_ALLOWED, "%s: %s", e->request->topic.full, e->verb->refusal);
     return OX_FINISH(s, OX_OK);
 }
 

@@ -210,7 +210,8 @@ static void test_answer_head(void **state)
                         "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nTransfer-Encoding: chunked\r\n\r\n");
     ox_str_truncate(&text, 0);
     http_answer_head(&text, &(struct http_answer){.status = 200, .streamed = true, .close = true, .now_ms = 784111777000});
-    assert_string_equal(ox_str_get(&text), "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nConnection: close\r\n\r\n");
+    assert_string_equal(ox_str_get(&text),
+                        "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nConnection: close\r\n\r\n");
     ox_str_fini(&text);
     ox_kv_fini(&headers);
 }

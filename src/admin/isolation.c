@@ -24,7 +24,7 @@ static bool isolation_there(const struct admin_node *n)
     struct admin_request *r = n->request;
     if (n->version != OX_META_ABSENT)
         return true;
-    admin_fail(r, MHD_HTTP_NOT_FOUND, "NamespaceIsolationPolicies for cluster %s does not exist", r->segments[CLUSTER_AT]);
+    admin_fail(r, HTTP_NOT_FOUND, "NamespaceIsolationPolicies for cluster %s does not exist", r->segments[CLUSTER_AT]);
     return false;
 }
 
@@ -33,7 +33,7 @@ static bool isolation_there(const struct admin_node *n)
 static void all_read(struct admin_node *n)
 {
     if (isolation_there(n))
-        admin_json(n->request, MHD_HTTP_OK, json_incref(n->value));
+        admin_json(n->request, HTTP_OK, json_incref(n->value));
 }
 
 static void all_look(struct admin_request *r)
@@ -43,7 +43,7 @@ static void all_look(struct admin_request *r)
 
 static void isolation_list(struct admin_request *r)
 {
-    admin_cluster_check(r, CLUSTER_AT, MHD_HTTP_NOT_FOUND, all_look);
+    admin_cluster_check(r, CLUSTER_AT, HTTP_NOT_FOUND, all_look);
 }
 
 static void one_read(struct admin_node *n)
@@ -53,10 +53,10 @@ static void one_read(struct admin_node *n)
     if (!isolation_there(n))
         return;
     if (policy)
-        admin_json(r, MHD_HTTP_OK, json_incref(policy));
+        admin_json(r, HTTP_OK, json_incref(policy));
     else
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Cannot find NamespaceIsolationPolicy %s for cluster %s",
-                   r->segments[NAME_AT], r->segments[CLUSTER_AT]);
+        admin_fail(r, HTTP_NOT_FOUND, "Cannot find NamespaceIsolationPolicy %s for cluster %s", r->segments[NAME_AT],
+                   r->segments[CLUSTER_AT]);
 }
 
 static void one_look(struct admin_request *r)
@@ -66,7 +66,7 @@ static void one_look(struct admin_request *r)
 
 static void isolation_get(struct admin_request *r)
 {
-    admin_cluster_check(r, CLUSTER_AT, MHD_HTTP_PRECONDITION_FAILED, one_look);
+    admin_cluster_check(r, CLUSTER_AT, HTTP_PRECONDITION_FAILED, one_look);
 }
 
 // ---- setting
@@ -87,7 +87,7 @@ static bool patterns_fit(struct admin_request *r, const char *member, bool may_b
         ox_topic_pattern_free(pattern);
     }
     if (!fits)
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "Invalid format of input policy data. policy: %s; \"%s\": %s",
+        admin_fail(r, HTTP_BAD_REQUEST, "Invalid format of input policy data. policy: %s; \"%s\": %s",
                    r->segments[NAME_AT], member, why);
     return fits;
 }
@@ -109,7 +109,7 @@ static bool failover_fits(struct admin_request *r)
     if (type && strcmp(type, "min_available") == 0 && whole_number(json_object_get(parameters, "min_limit")) &&
         whole_number(json_object_get(parameters, "usage_threshold")))
         return true;
-    admin_fail(r, MHD_HTTP_BAD_REQUEST, "Invalid format of input policy data. policy: %s; \"auto_failover_policy\": it must have \"policy_type\": \"min_available\" and \"parameters\" with whole numbers \"min_limit\" and \"usage_threshold\"",
+    admin_fail(r, HTTP_BAD_REQUEST, "Invalid format of input policy data. policy: %s; \"auto_failover_policy\": it must have \"policy_type\": \"min_available\" and \"parameters\" with whole numbers \"min_limit\" and \"usage_threshold\"",
                r->segments[NAME_AT]);
     return false;
 }
@@ -121,7 +121,7 @@ static bool scope_fits(struct admin_request *r)
     for (const char *const *word = unload_scopes; *word && !fits; word++)
         fits = json_is_string(scope) && strcmp(json_string_value(scope), *word) == 0;
     if (!fits)
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "\"unload_scope\" must be all_matching, none or changed");
+        admin_fail(r, HTTP_BAD_REQUEST, "\"unload_scope\" must be all_matching, none or changed");
     return fits;
 }
 
@@ -141,7 +141,7 @@ static bool isolation_change(struct admin_node *n)
 {
     if (json_object_set_new(n->value, n->request->segments[NAME_AT], isolation_value(n->request->json)) == 0)
         return true;
-    admin_fail(n->request, MHD_HTTP_BAD_REQUEST, "a policy's name must be UTF-8");
+    admin_fail(n->request, HTTP_BAD_REQUEST, "a policy's name must be UTF-8");
     return false;
 }
 
@@ -157,11 +157,11 @@ static void isolation_set(struct admin_request *r)
         return;
     if (!json_is_object(body))
         admin_fail(
-            r, MHD_HTTP_BAD_REQUEST,
+            r, HTTP_BAD_REQUEST,
             "the body must be an object with \"namespaces\", \"primary\", \"secondary\" and \"auto_failover_policy\"");
     else if (patterns_fit(r, "namespaces", false) && patterns_fit(r, "primary", false) &&
              patterns_fit(r, "secondary", true) && failover_fits(r) && scope_fits(r))
-        admin_cluster_check(r, CLUSTER_AT, MHD_HTTP_PRECONDITION_FAILED, isolation_write);
+        admin_cluster_check(r, CLUSTER_AT, HTTP_PRECONDITION_FAILED, isolation_write);
 }
 
 static bool isolation_drop(struct admin_node *n)
@@ -177,7 +177,7 @@ static void isolation_forget(struct admin_request *r)
 
 static void isolation_remove(struct admin_request *r)
 {
-    admin_cluster_check(r, CLUSTER_AT, MHD_HTTP_PRECONDITION_FAILED, isolation_forget);
+    admin_cluster_check(r, CLUSTER_AT, HTTP_PRECONDITION_FAILED, isolation_forget);
 }
 
 // ---- which policies are about a broker
@@ -223,9 +223,9 @@ static void brokers_read(struct admin_node *n)
     if (!isolation_there(n))
         return;
     if (r->count > BROKER_AT)
-        admin_json(r, MHD_HTTP_OK, broker_view(n->value, r->segments[BROKER_AT]));
+        admin_json(r, HTTP_OK, broker_view(n->value, r->segments[BROKER_AT]));
     else
-        admin_json(r, MHD_HTTP_OK, json_pack("[o]", broker_view(n->value, admin_broker_id(r->admin->shard))));
+        admin_json(r, HTTP_OK, json_pack("[o]", broker_view(n->value, admin_broker_id(r->admin->shard))));
 }
 
 static void brokers_look(struct admin_request *r)
@@ -235,7 +235,7 @@ static void brokers_look(struct admin_request *r)
 
 static void isolation_brokers(struct admin_request *r)
 {
-    admin_cluster_check(r, CLUSTER_AT, MHD_HTTP_PRECONDITION_FAILED, brokers_look);
+    admin_cluster_check(r, CLUSTER_AT, HTTP_PRECONDITION_FAILED, brokers_look);
 }
 
 static const struct admin_route routes[] = {ADMIN_ROUTES_ISOLATION};

@@ -18,7 +18,7 @@ static void loaded_visit(struct admin_walk *w, struct walk_bundle *bundle, const
 
 static void loaded_visited(struct admin_walk *w)
 {
-    admin_json(w->request, MHD_HTTP_OK, json_incref(w->result));
+    admin_json(w->request, HTTP_OK, json_incref(w->result));
 }
 
 static void loaded_read(struct admin_node *n)
@@ -39,7 +39,7 @@ static void loaded_list(struct admin_request *r)
     if (ox_namespace_valid(r->ns))
         admin_node_read(r, admin_namespace_path(r->ns), "Namespace", NULL, loaded_read);
     else
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "namespace %s: the name is not valid", r->ns);
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "namespace %s: the name is not valid", r->ns);
 }
 
 static const struct admin_route routes[] = {ADMIN_ROUTES_LOADED};

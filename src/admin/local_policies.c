@@ -42,7 +42,7 @@ static void local_read(struct admin_node *n)
     if (value && !json_is_null(value))
         p->show(n->request, value);
     else
-        admin_empty(n->request, MHD_HTTP_NO_CONTENT);
+        admin_empty(n->request, HTTP_NO_CONTENT);
 }
 
 static void local_look(struct admin_node *n)
@@ -85,7 +85,7 @@ static bool group_change(struct admin_node *n)
 static void group_show(struct admin_request *r, json_t *value)
 {
     const char *text = json_string_value(value);
-    admin_bytes(r, MHD_HTTP_OK, text ? text : "", text ? strlen(text) : 0);
+    admin_bytes(r, HTTP_OK, text ? text : "", text ? strlen(text) : 0);
 }
 
 static const struct local_part anti_affinity = {"namespaceAntiAffinityGroup", group_change, group_show};
@@ -94,14 +94,14 @@ static void group_set(struct admin_request *r)
 {
     const char *text = ox_str_get(&r->body);
     if (text[strspn(text, " \t\r\n")] == '\0') {
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "antiAffinityGroup can't be empty");
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "antiAffinityGroup can't be empty");
         return;
     }
     r->json = json_string(text);
     if (r->json)
         admin_node_read(r, admin_namespace_path(r->ns), "Namespace", NULL, local_write);
     else
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "the name of an anti-affinity group must be UTF-8");
+        admin_fail(r, HTTP_BAD_REQUEST, "the name of an anti-affinity group must be UTF-8");
 }
 
 static const char *group_tenant(struct admin_request *r)
@@ -125,7 +125,7 @@ static void group_seen(struct admin_nodes *n)
     json_t *names = json_array(), *value;
     const char *key;
     json_object_foreach(n->result, key, value) json_array_append_new(names, json_string(key));
-    admin_json(n->request, MHD_HTTP_OK, names);
+    admin_json(n->request, HTTP_OK, names);
 }
 
 static void group_look(struct admin_request *r)
@@ -137,11 +137,11 @@ static void group_namespaces(struct admin_request *r)
 {
     const char *tenant = group_tenant(r);
     if (!tenant || !*tenant)
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "Tenant should not be null: name it with ?tenant=");
+        admin_fail(r, HTTP_BAD_REQUEST, "Tenant should not be null: name it with ?tenant=");
     else if (!admin_name_valid(tenant))
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Tenant name is not valid: %s", tenant);
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "Tenant name is not valid: %s", tenant);
     else
-        admin_cluster_check(r, r->count - CLUSTER_BACK, MHD_HTTP_PRECONDITION_FAILED, group_look);
+        admin_cluster_check(r, r->count - CLUSTER_BACK, HTTP_PRECONDITION_FAILED, group_look);
 }
 
 // ---- affinity to groups of bookies
@@ -165,7 +165,7 @@ static bool affinity_change(struct admin_node *n)
 
 static void affinity_show(struct admin_request *r, json_t *value)
 {
-    admin_json(r, MHD_HTTP_OK, json_incref(value));
+    admin_json(r, HTTP_OK, json_incref(value));
 }
 
 static const struct local_part bookie_affinity = {"bookieAffinityGroup", affinity_change, affinity_show};
@@ -204,7 +204,7 @@ static void migration_set(struct admin_request *r)
     if (json_is_boolean(body))
         admin_node_read(r, admin_namespace_path(r->ns), "Namespace", NULL, migration_write);
     else
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "migration: the body must be true or false");
+        admin_fail(r, HTTP_BAD_REQUEST, "migration: the body must be true or false");
 }
 
 static const struct admin_route routes[] = {ADMIN_ROUTES_LOCAL_POLICIES};

@@ -25,9 +25,9 @@ static void lookup_bundle_read(struct admin_node *n)
     uint32_t low, high;
     char bundle[32];
     if (admin_bundle_of(n->value, ox_topic_name_hash(&r->topic), &low, &high, bundle))
-        admin_bytes(r, MHD_HTTP_OK, bundle, strlen(bundle));
+        admin_bytes(r, HTTP_OK, bundle, strlen(bundle));
     else
-        admin_fail(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "namespace %s has no bundles that make sense", r->topic.ns);
+        admin_fail(r, HTTP_INTERNAL_SERVER_ERROR, "namespace %s has no bundles that make sense", r->topic.ns);
 }
 
 static void lookup_bundle(struct admin_request *r)
@@ -41,11 +41,11 @@ static void lookup_end(struct lookup_call *call, enum ox_err err)
     struct admin_request *r = call->request;
     ox_free(call);
     if (err == OX_OK)
-        admin_json(r, MHD_HTTP_OK, lookup_address(&r->admin->shard->config));
+        admin_json(r, HTTP_OK, lookup_address(&r->admin->shard->config));
     else if (err == OX_E_NAMESPACE_NOT_FOUND)
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Namespace not found: %s", r->topic.ns);
+        admin_fail(r, HTTP_NOT_FOUND, "Namespace not found: %s", r->topic.ns);
     else if (err == OX_E_TOPIC_NOT_FOUND)
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Topic not found %s", r->topic.full);
+        admin_fail(r, HTTP_NOT_FOUND, "Topic not found %s", r->topic.full);
     else
         admin_error(r, err, r->topic.full, NULL);
 }
@@ -108,7 +108,7 @@ static bool lookup_listener_known(struct admin_request *r)
     const char *name = admin_query(r, "listenerName");
     if (!name || !*name)
         return true;
-    admin_fail(r, MHD_HTTP_BAD_REQUEST, "the broker does not have the listener %s", name);
+    admin_fail(r, HTTP_BAD_REQUEST, "the broker does not have the listener %s", name);
     return false;
 }
 

@@ -5,10 +5,10 @@
 
 #include "admin/each.h"
 #include "base/limits.h"
+#include "gen/rest_routes.h"
 #include "wire/compress.h"
 #include "wire/message_meta.h"
 #include "wire/pulsar_frame.h"
-#include "gen/rest_routes.h"
 
 static void header_number(struct ox_kv *headers, const char *name, uint64_t value)
 {
@@ -85,7 +85,7 @@ static void message_answer(struct admin_request *r, const struct ox_entry *entry
     struct ox_message_meta meta;
     struct ox_buf plain = {0};
     if (ox_message_parse(entry->data, false, &view) || ox_message_meta_scan(view.metadata.data, view.metadata.len, &meta)) {
-        admin_fail(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "the entry " OX_POS_FMT " cannot be read as a message",
+        admin_fail(r, HTTP_INTERNAL_SERVER_ERROR, "the entry " OX_POS_FMT " cannot be read as a message",
                    OX_POS_ARG(entry->pos));
         return;
     }
@@ -93,10 +93,10 @@ static void message_answer(struct admin_request *r, const struct ox_entry *entry
     bool packed = meta.compression != OX_COMPRESSION_NONE && !meta.is_encrypted;
     if (packed && ox_decompress(meta.compression, view.payload.data, view.payload.len, meta.uncompressed_size,
                                 OX_PEEK_BYTES_MAX, &plain) == OX_OK) {
-        admin_bytes(r, MHD_HTTP_OK, plain.data, plain.len);
+        admin_bytes(r, HTTP_OK, plain.data, plain.len);
         ox_buf_unref(&plain);
     } else {
-        admin_bytes(r, MHD_HTTP_OK, view.payload.data, view.payload.len);
+        admin_bytes(r, HTTP_OK, view.payload.data, view.payload.len);
     }
 }
 
@@ -119,7 +119,7 @@ static void peek_collect(struct admin_each *e)
 static ox_step by_id_run(struct admin_each *e)
 {
     if (!e->topic->ml || !ox_ml_ledger(e->topic->ml, e->pos.ledger))
-        return each_refuse(e, MHD_HTTP_NOT_FOUND, "Message id not found");
+        return each_refuse(e, HTTP_NOT_FOUND, "Message id not found");
     return peek_at(e, e->pos);
 }
 
@@ -146,7 +146,7 @@ static ox_step nth_run(struct admin_each *e)
     struct ox_pos pos = e->subscription ? ox_subscription_nth(e->subscription, n)
                         : n && n <= all ? ox_topic_nth(e->topic, false, n)
                                         : OX_POS_EARLIEST;
-    return pos.entry < 0 ? each_refuse(e, MHD_HTTP_NOT_FOUND, "Message not found") : peek_at(e, pos);
+    return pos.entry < 0 ? each_refuse(e, HTTP_NOT_FOUND, "Message not found") : peek_at(e, pos);
 }
 
 static const struct admin_verb nth_verb = {.name = "admin.message.peek",
@@ -170,7 +170,7 @@ static ox_step examine_run(struct admin_each *e)
 {
     struct ox_pos pos = ox_topic_nth(e->topic, e->flag, (uint64_t)e->number);
     if (pos.entry < 0)
-        return each_refuse(e, MHD_HTTP_PRECONDITION_FAILED, "Could not examine messages due to the total message is zero");
+        return each_refuse(e, HTTP_PRECONDITION_FAILED, "Could not examine messages due to the total message is zero");
     return peek_at(e, pos);
 }
 
@@ -186,7 +186,7 @@ static void message_examine(struct admin_request *r)
     const char *from = admin_query(r, "initialPosition"), *count = admin_query(r, "messagePosition");
     int64_t n = 1;
     if (count && ox_parse_i64(count, 0, INT64_MAX, &n) != OX_OK) {
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "messagePosition \"%s\" is no whole number", count);
+        admin_fail(r, HTTP_NOT_FOUND, "messagePosition \"%s\" is no whole number", count);
         return;
     }
     struct admin_each *e = each_new(r, &examine_verb);
@@ -200,8 +200,7 @@ static void message_examine(struct admin_request *r)
 static ox_step by_time_run(struct admin_each *e)
 {
     if (!e->topic->ml)
-        return each_refuse(e, MHD_HTTP_METHOD_NOT_ALLOWED,
-                           "Get message ID by timestamp on a non-persistent topic is not allowed");
+        return each_refuse(e, HTTP_METHOD_NOT_ALLOWED, "Get message ID by timestamp on a non-persistent topic is not allowed");
     e->u.time.time_ms = (uint64_t)e->number;
     each_bind(e, &e->u.time.op);
     ox_topic_find_time(e->topic, &e->u.time);
@@ -233,7 +232,7 @@ static void message_id_by_time(struct admin_request *r)
 static ox_step last_run(struct admin_each *e)
 {
     if (!e->topic->ml)
-        return each_refuse(e, MHD_HTTP_METHOD_NOT_ALLOWED, "GetLastMessageId on a non-persistent topic is not allowed");
+        return each_refuse(e, HTTP_METHOD_NOT_ALLOWED, "GetLastMessageId on a non-persistent topic is not allowed");
     each_bind(e, &e->u.last_id.op);
     ox_topic_last_id(e->topic, &e->u.last_id);
     return each_wait(e);

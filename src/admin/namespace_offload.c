@@ -16,11 +16,11 @@ struct offload_number {
     unsigned status;      // of a change
 };
 static const struct offload_number threshold = {"offloadThreshold", "managedLedgerOffloadThresholdInBytes",
-                                                "offload_threshold", "-1", MHD_HTTP_NO_CONTENT};
-static const struct offload_number threshold_seconds = {"offloadThresholdInSeconds", "managedLedgerOffloadThresholdInSeconds",
-                                                        "offload_threshold_in_seconds", "-1", MHD_HTTP_OK};
+                                                "offload_threshold", "-1", HTTP_NO_CONTENT};
+static const struct offload_number threshold_seconds = {
+    "offloadThresholdInSeconds", "managedLedgerOffloadThresholdInSeconds", "offload_threshold_in_seconds", "-1", HTTP_OK};
 static const struct offload_number deletion_lag = {"offloadDeletionLagMs", "managedLedgerOffloadDeletionLagInMillis",
-                                                   "offload_deletion_lag_ms", NULL, MHD_HTTP_NO_CONTENT};
+                                                   "offload_deletion_lag_ms", NULL, HTTP_NO_CONTENT};
 
 static const struct offload_number *number_of(const struct admin_request *r)
 {
@@ -36,9 +36,9 @@ static void number_read(struct admin_node *n)
     if (!value)
         value = json_object_get(n->value, p->old);
     if (json_is_integer(value))
-        admin_json(n->request, MHD_HTTP_OK, json_incref(value));
+        admin_json(n->request, HTTP_OK, json_incref(value));
     else
-        admin_bytes(n->request, MHD_HTTP_OK, p->fallback ? p->fallback : "", p->fallback ? strlen(p->fallback) : 0);
+        admin_bytes(n->request, HTTP_OK, p->fallback ? p->fallback : "", p->fallback ? strlen(p->fallback) : 0);
 }
 
 static void number_get(struct admin_request *r)
@@ -90,12 +90,12 @@ void admin_offload_answer(struct admin_node *n)
 {
     json_t *value = json_object_get(n->value, offload);
     if (!json_is_object(value)) {
-        admin_empty(n->request, MHD_HTTP_OK);
+        admin_empty(n->request, HTTP_OK);
         return;
     }
     value = json_deep_copy(value);
     policy_offload_show(value);
-    admin_json(n->request, MHD_HTTP_OK, value);
+    admin_json(n->request, HTTP_OK, value);
 }
 
 static void offload_get(struct admin_request *r)
@@ -116,7 +116,7 @@ static bool bucket_named(struct admin_request *r, const json_t *value)
     }
     if (driver && strcasecmp(driver, "filesystem") == 0)
         return true;
-    admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "The bucket must be specified for namespace offload.");
+    admin_fail(r, HTTP_PRECONDITION_FAILED, "The bucket must be specified for namespace offload.");
     return false;
 }
 
@@ -138,7 +138,7 @@ static void offload_set(struct admin_request *r)
     if (!admin_body(r, &body))
         return;
     if (!body || json_is_null(body))
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "The offloadPolicies must be specified for namespace offload.");
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "The offloadPolicies must be specified for namespace offload.");
     else
         admin_namespace_change(r, offload_change);
 }
@@ -158,7 +158,7 @@ static void offload_remove(struct admin_request *r)
 
 static void scan_refuse(struct admin_node *n)
 {
-    admin_fail(n->request, MHD_HTTP_NOT_IMPLEMENTED,
+    admin_fail(n->request, HTTP_NOT_IMPLEMENTED,
                "namespace %s: this broker has no offloader, so there are no offloaded ledgers to scan", n->request->ns);
 }
 

@@ -91,7 +91,7 @@ static const struct ns_policy *ns_policy_for(struct admin_request *r, const char
     else if (strcmp(method, "GET") == 0      ? p->layout == NS_QUOTA
              : strcmp(method, "DELETE") == 0 ? !p->removable
                                              : strcmp(method, p->method) != 0)
-        admin_fail(r, MHD_HTTP_METHOD_NOT_ALLOWED, "%s is not a method of %s", method, p->name);
+        admin_fail(r, HTTP_METHOD_NOT_ALLOWED, "%s is not a method of %s", method, p->name);
     else if (p->layout != NS_QUOTA || policy_quota_type(r))
         return p;
     return NULL;
@@ -108,7 +108,7 @@ static void ns_changed(struct admin_node *n)
     struct policy_scope *scope = scope_find(n->request->admin->shard, n->request->ns);
     if (scope)
         scope_take(scope, n->value, n->version);
-    admin_empty(n->request, MHD_HTTP_NO_CONTENT);
+    admin_empty(n->request, HTTP_NO_CONTENT);
 }
 
 void admin_namespace_change(struct admin_request *r, bool (*change)(struct admin_node *n))
@@ -131,13 +131,13 @@ static void ns_policy_read(struct admin_node *n)
     const struct ns_policy *p = ns_policy_of(n->request);
     json_t *value = ns_policy_value(p, n->request, n->value);
     if (value)
-        admin_json(n->request, MHD_HTTP_OK, json_incref(value));
+        admin_json(n->request, HTTP_OK, json_incref(value));
     else if (p->fallback && !*p->fallback)
-        admin_empty(n->request, MHD_HTTP_NO_CONTENT);
+        admin_empty(n->request, HTTP_NO_CONTENT);
     else if (p->fallback)
-        admin_bytes(n->request, MHD_HTTP_OK, p->fallback, strlen(p->fallback));
+        admin_bytes(n->request, HTTP_OK, p->fallback, strlen(p->fallback));
     else
-        admin_empty(n->request, MHD_HTTP_OK);
+        admin_empty(n->request, HTTP_OK);
 }
 
 static void ns_policy_get(struct admin_request *r)
@@ -149,7 +149,7 @@ static void ns_policy_get(struct admin_request *r)
 static void ns_quota_read(struct admin_node *n)
 {
     json_t *map = json_object_get(n->value, "backlog_quota_map");
-    admin_json(n->request, MHD_HTTP_OK, json_is_object(map) ? json_incref(map) : json_object());
+    admin_json(n->request, HTTP_OK, json_is_object(map) ? json_incref(map) : json_object());
 }
 
 static void ns_quota_get(struct admin_request *r)
@@ -269,7 +269,7 @@ static bool ns_group_fits(struct admin_request *r, const struct ns_policy *p, js
     json_t *given;
     void *next;
     if (!json_is_object(group)) {
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "%s: it must be an object", p->member);
+        admin_fail(r, HTTP_BAD_REQUEST, "%s: it must be an object", p->member);
         return false;
     }
     json_object_foreach_safe(group, next, key, given)

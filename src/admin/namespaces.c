@@ -32,9 +32,9 @@ static void ns_listed(struct ox_op *op)
 {
     struct ns_call *c = CONTAINER_OF(op, struct ns_call, list.op);
     if (op->err == OX_OK)
-        admin_json(c->request, MHD_HTTP_OK, admin_names(c->list.names, c->list.count));
+        admin_json(c->request, HTTP_OK, admin_names(c->list.names, c->list.count));
     else if (op->err == OX_E_NOT_FOUND)
-        admin_fail(c->request, MHD_HTTP_NOT_FOUND, "Tenant not found: %s", c->request->segments[3]);
+        admin_fail(c->request, HTTP_NOT_FOUND, "Tenant not found: %s", c->request->segments[3]);
     else
         admin_error(c->request, op->err, c->request->segments[3], NULL);
     ox_tenant_namespaces_fini(&c->list);
@@ -44,7 +44,7 @@ static void ns_listed(struct ox_op *op)
 static void ns_list(struct admin_request *r)
 {
     if (!admin_name_valid(r->segments[3])) {
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Tenant not found: %s", r->segments[3]);
+        admin_fail(r, HTTP_NOT_FOUND, "Tenant not found: %s", r->segments[3]);
         return;
     }
     struct ns_call *c = ns_call_new(r);
@@ -74,7 +74,7 @@ static void ns_topics_listed(struct ox_op *op)
     if (op->err == OX_OK)
         admin_answer_names(c->request, c->topics.names, c->policies ? ns_topics_of_bundle(c) : c->topics.count);
     else if (op->err == OX_E_NAMESPACE_NOT_FOUND)
-        admin_fail(c->request, MHD_HTTP_NOT_FOUND, "Namespace does not exist: %s", c->request->ns);
+        admin_fail(c->request, HTTP_NOT_FOUND, "Namespace does not exist: %s", c->request->ns);
     else
         admin_error(c->request, op->err, c->request->ns, NULL);
     ox_topics_list_fini(&c->topics);
@@ -128,7 +128,7 @@ static void ns_topics(struct admin_request *r)
             return;
         }
     }
-    admin_fail(r, MHD_HTTP_NOT_FOUND, "there is no mode \"%s\": it is PERSISTENT, NON_PERSISTENT or ALL", asked);
+    admin_fail(r, HTTP_NOT_FOUND, "there is no mode \"%s\": it is PERSISTENT, NON_PERSISTENT or ALL", asked);
 }
 
 // ---- making and deleting
@@ -138,9 +138,9 @@ static void ns_created(struct ox_op *op)
     struct ns_call *c = CONTAINER_OF(op, struct ns_call, create.op);
     struct admin_request *r = c->request;
     if (op->err == OX_E_EXISTS)
-        admin_fail(r, MHD_HTTP_CONFLICT, "Namespace already exists: %s", r->ns);
+        admin_fail(r, HTTP_CONFLICT, "Namespace already exists: %s", r->ns);
     else if (op->err == OX_E_NOT_FOUND)
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Tenant does not exist: %s", r->segments[3]);
+        admin_fail(r, HTTP_NOT_FOUND, "Tenant does not exist: %s", r->segments[3]);
     else
         admin_done(r, op->err, r->ns, c->create.why);
     ox_free(c);
@@ -155,7 +155,7 @@ static bool ns_clusters_known(struct admin_request *r, const json_t *clusters)
     {
         const char *name = json_string_value(value);
         if (!name || strcmp(name, r->admin->shard->config.cluster) != 0) {
-            admin_fail(r, MHD_HTTP_FORBIDDEN, "Cluster [%s] is not in the list of allowed clusters list for tenant [%s]",
+            admin_fail(r, HTTP_FORBIDDEN, "Cluster [%s] is not in the list of allowed clusters list for tenant [%s]",
                        name ? name : "?", r->segments[3]);
             return false;
         }
@@ -190,11 +190,11 @@ static bool ns_create_body(struct admin_request *r, json_t **ret)
     if (!admin_body(r, ret))
         return false;
     if (*ret && !json_is_object(*ret) && !json_is_null(*ret)) {
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "the body must be an object: the namespace's policies");
+        admin_fail(r, HTTP_BAD_REQUEST, "the body must be an object: the namespace's policies");
         return false;
     }
     if (!ns_bundles_cover(json_object_get(json_object_get(*ret, "bundles"), "boundaries"))) {
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "Input bundles do not cover the whole hash range, in rising order");
+        admin_fail(r, HTTP_BAD_REQUEST, "Input bundles do not cover the whole hash range, in rising order");
         return false;
     }
     if (json_array_size(json_object_get(*ret, "replication_clusters")) == 0)
@@ -220,9 +220,9 @@ static void ns_deleted(struct ox_op *op)
     struct ns_call *c = CONTAINER_OF(op, struct ns_call, delete.op);
     struct admin_request *r = c->request;
     if (op->err == OX_E_NAMESPACE_NOT_FOUND)
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Namespace %s does not exist.", r->ns);
+        admin_fail(r, HTTP_NOT_FOUND, "Namespace %s does not exist.", r->ns);
     else if (op->err == OX_E_CONFLICT)
-        admin_fail(r, MHD_HTTP_CONFLICT, "Cannot delete non empty namespace: %s", r->ns);
+        admin_fail(r, HTTP_CONFLICT, "Cannot delete non empty namespace: %s", r->ns);
     else
         admin_done(r, op->err, r->ns, c->delete.why);
     ox_free(c);
@@ -231,7 +231,7 @@ static void ns_deleted(struct ox_op *op)
 static void ns_delete(struct admin_request *r)
 {
     if (admin_query_true(r, "force") && !r->admin->shard->config.force_delete_namespace) {
-        admin_fail(r, MHD_HTTP_METHOD_NOT_ALLOWED,
+        admin_fail(r, HTTP_METHOD_NOT_ALLOWED,
                    "Broker doesn't allow forced deletion of namespaces: forceDeleteNamespaceAllowed is false");
         return;
     }
@@ -262,9 +262,9 @@ static void ns_part_read(struct admin_node *n)
     const json_t *group = p->group ? json_object_get(n->value, p->group) : n->value;
     json_t *value = p->member ? json_object_get(group, p->member) : n->value;
     if (value && !json_is_null(value))
-        admin_json(n->request, MHD_HTTP_OK, json_incref(value));
+        admin_json(n->request, HTTP_OK, json_incref(value));
     else
-        admin_bytes(n->request, MHD_HTTP_OK, p->fallback, strlen(p->fallback));
+        admin_bytes(n->request, HTTP_OK, p->fallback, strlen(p->fallback));
 }
 
 static void ns_part_get(struct admin_request *r)
@@ -307,7 +307,7 @@ static void ns_properties_set(struct admin_request *r)
     if (texts_object(body))
         admin_namespace_change(r, properties_change);
     else
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "the body must be an object of texts: the namespace's properties");
+        admin_fail(r, HTTP_BAD_REQUEST, "the body must be an object of texts: the namespace's properties");
 }
 
 static bool properties_clear(struct admin_node *n)
@@ -324,7 +324,7 @@ static void property_answer(struct admin_node *n)
 {
     const char *text =
         json_string_value(json_object_get(json_object_get(n->value, "properties"), n->request->segments[NAME_AT]));
-    admin_bytes(n->request, MHD_HTTP_OK, text ? text : "", text ? strlen(text) : 0);
+    admin_bytes(n->request, HTTP_OK, text ? text : "", text ? strlen(text) : 0);
 }
 
 static void ns_property_get(struct admin_request *r)
@@ -337,7 +337,7 @@ static bool property_set(struct admin_node *n)
     char *const *segments = n->request->segments;
     if (json_object_set_new(ns_object(n->value, "properties"), segments[NAME_AT], json_string(segments[NAME_AT + 1])) == 0)
         return true;
-    admin_fail(n->request, MHD_HTTP_BAD_REQUEST, "a property's name and value must be UTF-8");
+    admin_fail(n->request, HTTP_BAD_REQUEST, "a property's name and value must be UTF-8");
     return false;
 }
 
@@ -360,7 +360,7 @@ static bool property_drop(struct admin_node *n)
 static void property_dropped(struct admin_node *n)
 {
     const char *text = json_string_value(n->request->json);
-    admin_bytes(n->request, MHD_HTTP_OK, text, strlen(text));
+    admin_bytes(n->request, HTTP_OK, text, strlen(text));
 }
 
 static void ns_property_remove(struct admin_request *r)
@@ -381,7 +381,7 @@ static bool clusters_cover(struct admin_node *n)
         json_array_foreach(n->request->json, k, allowed) found |= json_equal(needed, allowed);
         if (!found) {
             admin_fail(n->request,
-                       MHD_HTTP_BAD_REQUEST, "Allowed clusters do not contain the replication cluster %s: remove it from the replication clusters first",
+                       HTTP_BAD_REQUEST, "Allowed clusters do not contain the replication cluster %s: remove it from the replication clusters first",
                        json_string_value(needed));
             return false;
         }
@@ -399,7 +399,7 @@ static bool clusters_change(struct admin_node *n)
 
 static void clusters_changed(struct admin_node *n)
 {
-    admin_empty(n->request, MHD_HTTP_OK);
+    admin_empty(n->request, HTTP_OK);
 }
 
 static void ns_clusters_set(struct admin_request *r)
@@ -408,7 +408,7 @@ static void ns_clusters_set(struct admin_request *r)
     if (!admin_body(r, &body))
         return;
     if (!json_is_array(body) || (json_array_size(body) == 0 && r->route->arg == &part_clusters))
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "ClusterIds should not be null or empty");
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "ClusterIds should not be null or empty");
     else if (ns_clusters_known(r, body))
         admin_node_change(r, admin_namespace_path(r->ns), "Namespace", NULL, clusters_change, clusters_changed);
 }

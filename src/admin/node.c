@@ -17,13 +17,13 @@ static void node_done(struct ox_seq *s, enum ox_err err)
     struct admin_node *n = node_of(s);
     struct admin_request *r = n->request;
     if (err == OX_E_NOT_FOUND)
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "%s does not exist", n->no_tenant ? "Tenant" : n->what); // clients compare this sentence
+        admin_fail(r, HTTP_NOT_FOUND, "%s does not exist", n->no_tenant ? "Tenant" : n->what); // clients compare this sentence
     else if (err)
         admin_error(r, err, n->what, err == OX_E_BAD_VERSION ? "others keep changing it; try again" : NULL);
     else if (n->change && !r->answered && n->changed)
         n->changed(n);
     else if (n->change && !r->answered)
-        admin_empty(r, MHD_HTTP_NO_CONTENT);
+        admin_empty(r, HTTP_NO_CONTENT);
     json_decref(n->value);
     json_decref(n->initial);
     ox_free(n->path);
@@ -179,7 +179,7 @@ static void node_deleted(struct ox_op *op)
 {
     struct node_call *c = CONTAINER_OF(op, struct node_call, del.op);
     if (op->err == OX_E_NOT_FOUND)
-        admin_fail(c->request, MHD_HTTP_NOT_FOUND, "%s", c->missing);
+        admin_fail(c->request, HTTP_NOT_FOUND, "%s", c->missing);
     else if (op->err)
         admin_error(c->request, op->err, "node", NULL);
     else
@@ -235,6 +235,6 @@ bool admin_node_name(struct admin_request *r, size_t segment, const char *what)
     char *path = ox_asprintf("/%s", name);
     if (*name && !strchr(name, '/') && ox_meta_path_valid(path))
         return true;
-    admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "%s name is not valid: %s", what, name);
+    admin_fail(r, HTTP_PRECONDITION_FAILED, "%s name is not valid: %s", what, name);
     return false;
 }

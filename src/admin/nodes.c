@@ -126,7 +126,7 @@ void admin_nodes_read(struct admin_request *r, char *take_root, unsigned depth, 
 
 static void nodes_answer(struct admin_nodes *n)
 {
-    admin_json(n->request, MHD_HTTP_OK, admin_names(n->names, n->count));
+    admin_json(n->request, HTTP_OK, admin_names(n->names, n->count));
 }
 
 void admin_nodes_list(struct admin_request *r, char *take_root)

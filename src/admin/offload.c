@@ -87,7 +87,7 @@ static bool offload_check(struct admin_request *r, const json_t *value)
     json_t *kept = (json_t *)(uintptr_t)value; // still the body's copy
     const json_t *extra = json_object_get(r->json, "managedLedgerExtraConfigurations");
     if (!driver_among(OFFLOAD_DRIVERS, json_string_value(json_object_get(value, "managedLedgerOffloadDriver")))) {
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "The driver is not supported, support value: " OFFLOAD_DRIVERS);
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "The driver is not supported, support value: " OFFLOAD_DRIVERS);
         return false;
     }
     offload_text_default(kept, "offloadersDirectory", "./offloaders");
@@ -125,7 +125,7 @@ void policy_offload_show(json_t *value)
 static ox_step status_run(struct admin_each *e)
 {
     if (!e->topic->ml)
-        return each_refuse(e, MHD_HTTP_METHOD_NOT_ALLOWED, "a non-persistent topic keeps nothing that could be offloaded");
+        return each_refuse(e, HTTP_METHOD_NOT_ALLOWED, "a non-persistent topic keeps nothing that could be offloaded");
     bool failed = e->topic->offload_failed;
     e->result = json_pack("{s:s, s:s, s:o}", "status", failed ? "ERROR" : "NOT_RUN", "lastError",
                           failed ? "this broker has no offloader: ledgers stay in its store" : "",
@@ -138,7 +138,7 @@ static const struct admin_verb status_verb = {.name = "admin.offload.status", .p
 static ox_step start_run(struct admin_each *e)
 {
     if (!e->topic->ml)
-        return each_refuse(e, MHD_HTTP_METHOD_NOT_ALLOWED, "a non-persistent topic keeps nothing that could be offloaded");
+        return each_refuse(e, HTTP_METHOD_NOT_ALLOWED, "a non-persistent topic keeps nothing that could be offloaded");
     e->topic->offload_failed = true;
     return each_ran(e, OX_OK);
 }
@@ -156,7 +156,7 @@ static void offload_start(struct admin_request *r)
     if (!admin_body(r, &body))
         return;
     if (!json_is_object(body))
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "messageId is null: the body must be an object with \"ledgerId\" and \"entryId\", the first message that stays");
+        admin_fail(r, HTTP_BAD_REQUEST, "messageId is null: the body must be an object with \"ledgerId\" and \"entryId\", the first message that stays");
     else
         each_start(each_new(r, &start_verb));
 }

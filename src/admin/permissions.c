@@ -59,7 +59,7 @@ static bool actions_body(struct admin_request *r)
         return false;
     bool known = actions_known(body);
     if (!known)
-        admin_fail(r, MHD_HTTP_BAD_REQUEST,
+        admin_fail(r, HTTP_BAD_REQUEST,
                    "the body must be a list of actions: produce, consume, functions, sources, sinks, packages");
     return known;
 }
@@ -80,7 +80,7 @@ static bool role_set(struct admin_node *n, json_t *roles, const char *role)
 {
     if (json_object_set_new(roles, role, actions_of(n->request->json)) == 0)
         return true;
-    admin_fail(n->request, MHD_HTTP_BAD_REQUEST, "a role's name must be UTF-8");
+    admin_fail(n->request, HTTP_BAD_REQUEST, "a role's name must be UTF-8");
     return false;
 }
 
@@ -120,7 +120,7 @@ static bool subscription_grant_change(struct admin_node *n)
     json_array_foreach(body, i, value) texts &= json_is_string(value);
     if (texts && json_object_set(auth_part(n, "subscription_auth_roles"), name, body) == 0)
         return true;
-    admin_fail(n->request, MHD_HTTP_BAD_REQUEST, "the body must be a list of roles");
+    admin_fail(n->request, HTTP_BAD_REQUEST, "the body must be a list of roles");
     return false;
 }
 
@@ -166,7 +166,7 @@ static void topic_looked(struct ox_op *op)
     if (op->err == OX_OK)
         p->go(r);
     else if (op->err == OX_E_TOPIC_NOT_FOUND)
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Topic %s not found", r->topic.full);
+        admin_fail(r, HTTP_NOT_FOUND, "Topic %s not found", r->topic.full);
     else
         admin_error(r, op->err, r->topic.full, NULL);
     ox_free(p);
@@ -188,7 +188,7 @@ static void topic_show_read(struct admin_node *n)
     json_t *auth = json_object_get(n->value, "auth_policies"), *all = json_object();
     json_object_update(all, json_object_get(auth, "namespace_auth"));
     json_object_update(all, json_object_get(json_object_get(auth, "destination_auth"), n->request->topic.full));
-    admin_json(n->request, MHD_HTTP_OK, all);
+    admin_json(n->request, HTTP_OK, all);
 }
 
 static void topic_show_found(struct admin_request *r)
@@ -300,7 +300,7 @@ static void many_done(struct ox_seq *s, enum ox_err err)
     struct many_permissions *m = CONTAINER_OF(s, struct many_permissions, seq);
     struct admin_request *r = m->request;
     if (err == OX_E_TOPIC_NOT_FOUND)
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Topic %s not found", m->name.full);
+        admin_fail(r, HTTP_NOT_FOUND, "Topic %s not found", m->name.full);
     else if (err)
         admin_error(r, err, m->name.full ? m->name.full : "topic", NULL);
     else
@@ -325,14 +325,14 @@ static bool many_entry(struct admin_request *r, const json_t *one, size_t i, boo
     OX_CLEANUP(ox_free_ptr)
     char *ns = namespace_of(json_object_get(one, "topic"));
     if (!ns)
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "entry %zu: \"topic\" must be a topic's full name", i);
+        admin_fail(r, HTTP_BAD_REQUEST, "entry %zu: \"topic\" must be a topic's full name", i);
     else if (!json_is_string(json_object_get(one, "role")))
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "entry %zu: \"role\" must be a text", i);
+        admin_fail(r, HTTP_BAD_REQUEST, "entry %zu: \"role\" must be a text", i);
     else if (grants && !actions_known(json_object_get(one, "actions")))
-        admin_fail(r, MHD_HTTP_BAD_REQUEST,
+        admin_fail(r, HTTP_BAD_REQUEST,
                    "entry %zu: \"actions\" must be a list of produce, consume, functions, sources, sinks, packages", i);
     else if (r->ns && strcmp(r->ns, ns) != 0)
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "The namespace should be the same: entry %zu is in %s, not in %s", i, ns, r->ns);
+        admin_fail(r, HTTP_BAD_REQUEST, "The namespace should be the same: entry %zu is in %s, not in %s", i, ns, r->ns);
     else if (!r->ns)
         r->ns = ox_strdup(ns);
     return !r->answered;
@@ -345,9 +345,9 @@ static void topics_permissions(struct admin_request *r)
     if (!admin_body(r, &body))
         return;
     if (!json_is_array(body))
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "the body must be a list of objects with \"topic\", \"role\" and \"actions\"");
+        admin_fail(r, HTTP_BAD_REQUEST, "the body must be a list of objects with \"topic\", \"role\" and \"actions\"");
     else if (json_array_size(body) == 0)
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "The namespace should be the same: the list is empty");
+        admin_fail(r, HTTP_BAD_REQUEST, "The namespace should be the same: the list is empty");
     json_array_foreach(body, i, one)
     {
         if (r->answered || !many_entry(r, one, i, strncmp(r->segments[3], "grant", 5) == 0))

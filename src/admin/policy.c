@@ -21,12 +21,12 @@ static bool retention_check(struct admin_request *r, const json_t *value)
 {
     int64_t minutes = member(value, "retentionTimeInMinutes"), mib = member(value, "retentionSizeInMB");
     if (minutes < -1)
-        return refuse(r, MHD_HTTP_BAD_REQUEST, "Invalid retention policy: retentionTimeInMinutes must be >= -1");
+        return refuse(r, HTTP_BAD_REQUEST, "Invalid retention policy: retentionTimeInMinutes must be >= -1");
     if (mib < -1)
-        return refuse(r, MHD_HTTP_BAD_REQUEST, "Invalid retention policy: retentionSizeInMB must be >= -1");
+        return refuse(r, HTTP_BAD_REQUEST, "Invalid retention policy: retentionSizeInMB must be >= -1");
     if ((minutes == 0) != (mib == 0))
         return refuse(
-            r, MHD_HTTP_BAD_REQUEST, "Invalid retention policy: one of retentionTimeInMinutes and retentionSizeInMB is 0 and the other is not; use -1 for no limit, or 0 for both");
+            r, HTTP_BAD_REQUEST, "Invalid retention policy: one of retentionTimeInMinutes and retentionSizeInMB is 0 and the other is not; use -1 for no limit, or 0 for both");
     return true;
 }
 
@@ -36,7 +36,7 @@ static bool persistence_check(struct admin_request *r, const json_t *value)
             ack = member(value, "bookkeeperAckQuorum");
     if (ack >= 0 && ensemble >= write && write >= ack)
         return true;
-    admin_fail(r, MHD_HTTP_BAD_REQUEST, "Bookkeeper Ensemble (%lld) >= WriteQuorum (%lld) >= AckQuorum (%lld)",
+    admin_fail(r, HTTP_BAD_REQUEST, "Bookkeeper Ensemble (%lld) >= WriteQuorum (%lld) >= AckQuorum (%lld)",
                (long long)ensemble, (long long)write, (long long)ack);
     return false;
 }
@@ -58,8 +58,8 @@ static bool auto_topic_check(struct admin_request *r, const json_t *value)
 {
     const char *fault = json_is_true(json_object_get(value, "allowAutoTopicCreation")) ? auto_topic_fault(value) : NULL;
     if (fault)
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED,
-                   "Invalid configuration for autoTopicCreationOverride. the detail is %s", fault);
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "Invalid configuration for autoTopicCreationOverride. the detail is %s",
+                   fault);
     return !fault;
 }
 
@@ -118,7 +118,7 @@ static const struct policy_field quota_fields[] = {{"limit", FIELD_LONG, 0, true
 static bool quota_check(struct admin_request *r, const json_t *value)
 {
     return json_object_get(value, "policy") ||
-           refuse(r, MHD_HTTP_BAD_REQUEST, "the backlog quota is not valid: the attribute policy cannot be null");
+           refuse(r, HTTP_BAD_REQUEST, "the backlog quota is not valid: the attribute policy cannot be null");
 }
 
 // No filter can be brought along: whatever is named is not there.
@@ -126,9 +126,8 @@ static bool filters_check(struct admin_request *r, const json_t *value)
 {
     const char *names = json_string_value(json_object_get(value, "entryFilterNames"));
     if (!names || !*names)
-        return refuse(r, MHD_HTTP_BAD_REQUEST,
-                      "entryFilterNames can't be empty. To remove entry filters use the remove method.");
-    admin_fail(r, MHD_HTTP_BAD_REQUEST, "Entry filter '%.*s' not found", (int)strcspn(names, ","), names);
+        return refuse(r, HTTP_BAD_REQUEST, "entryFilterNames can't be empty. To remove entry filters use the remove method.");
+    admin_fail(r, HTTP_BAD_REQUEST, "Entry filter '%.*s' not found", (int)strcspn(names, ","), names);
     return false;
 }
 
@@ -168,7 +167,7 @@ const char *policy_quota_type(struct admin_request *r)
         if (strcmp(asked, types[i]) == 0)
             return types[i];
     }
-    admin_fail(r, MHD_HTTP_NOT_FOUND, "there is no backlogQuotaType \"%s\": it is destination_storage or message_age", asked);
+    admin_fail(r, HTTP_NOT_FOUND, "there is no backlogQuotaType \"%s\": it is destination_storage or message_age", asked);
     return NULL;
 }
 
@@ -246,7 +245,7 @@ static bool object_read(struct admin_request *r, const struct policy_shape *shap
 {
     for (const struct policy_field *f = shape->fields; f->name; f++) {
         if (!field_read(f, json_object_get(body, f->name), to)) {
-            admin_fail(r, MHD_HTTP_BAD_REQUEST, "%s: \"%s\" has a value of a wrong kind", name, f->name);
+            admin_fail(r, HTTP_BAD_REQUEST, "%s: \"%s\" has a value of a wrong kind", name, f->name);
             return false;
         }
     }
@@ -288,13 +287,13 @@ static const char *kind_text(enum policy_kind kind)
 static bool scalar_read(struct admin_request *r, const struct policy_shape *shape, const char *name, const json_t *body)
 {
     if (!scalar_fits(shape, body)) {
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "%s: the body must be %s", name, kind_text(shape->kind));
+        admin_fail(r, HTTP_BAD_REQUEST, "%s: the body must be %s", name, kind_text(shape->kind));
         return false;
     }
     if (shape->kind == POLICY_NUMBER && json_integer_value(body) < shape->least) {
         if (shape->refusal)
-            return refuse(r, MHD_HTTP_PRECONDITION_FAILED, shape->refusal);
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "%s must be %lld or more", name, (long long)shape->least);
+            return refuse(r, HTTP_PRECONDITION_FAILED, shape->refusal);
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "%s must be %lld or more", name, (long long)shape->least);
         return false;
     }
     return true;

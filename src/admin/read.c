@@ -21,7 +21,8 @@ const char *admin_query(struct admin_request *r, const char *name)
     if (!sent)
         return known;
     struct ox_str text = {0};
-    OX_CLEANUP(ox_free_ptr) char *raw = ox_strndup(sent, len);
+    OX_CLEANUP(ox_free_ptr)
+    char *raw = ox_strndup(sent, len);
     if (ox_name_decode(&text, raw) != OX_OK) { // as of a form: '+' is a space
         ox_str_truncate(&text, 0);
         ox_str_adds(&text, raw);
@@ -46,8 +47,7 @@ bool admin_body(struct admin_request *r, json_t **ret)
     r->json = json_loadb(ox_str_get(&r->body), r->body.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     *ret = r->json;
     if (!r->json)
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "the body is no JSON: line %d, column %d: %s", error.line, error.column,
-                   error.text);
+        admin_fail(r, HTTP_BAD_REQUEST, "the body is no JSON: line %d, column %d: %s", error.line, error.column, error.text);
     return r->json != NULL;
 }
 
@@ -55,7 +55,7 @@ bool admin_number(struct admin_request *r, size_t segment, int64_t *ret)
 {
     if (ox_parse_i64(r->segments[segment], INT64_MIN, INT64_MAX, ret) == OX_OK)
         return true;
-    admin_fail(r, MHD_HTTP_NOT_FOUND, "no such resource: \"%s\" is no whole number", r->segments[segment]);
+    admin_fail(r, HTTP_NOT_FOUND, "no such resource: \"%s\" is no whole number", r->segments[segment]);
     return false;
 }
 
@@ -86,7 +86,7 @@ char *admin_twice(const struct admin_request *r, size_t segment)
 void admin_done(struct admin_request *r, enum ox_err err, const char *what, const char *why)
 {
     if (err == OX_OK)
-        admin_empty(r, MHD_HTTP_NO_CONTENT);
+        admin_empty(r, HTTP_NO_CONTENT);
     else
         admin_error(r, err, what, why);
 }

@@ -6,7 +6,6 @@
 
 #include "admin/admin.h"
 #include "admin/http.h"
-#include "admin/http_names.h"
 #include "base/buf.h"
 #include "base/kv.h"
 #include "base/mem.h"
@@ -59,7 +58,7 @@ struct admin_request {
     json_t *json;         // the body once admin_body has parsed it
     struct ox_kv query;   // parameters that have been asked for, decoded
     struct ox_kv headers; // of the answer
-    bool dispatched; // a handler has it
+    bool dispatched;      // a handler has it
     bool answered;
     bool too_long;    // the answer had to be given up
     bool broken;      // it holds text that cannot be sent
@@ -67,9 +66,9 @@ struct admin_request {
     const char *type; // of the answer
     struct admin_parts answer;
     struct admin_source *source; // that makes the rest of the answer, or NULL
-    char *ns;                   // of routes that have one: "tenant/namespace"
-    struct ox_topic_name topic; // of routes that have one
-    struct ox_link link;        // in admin->requests or admin->answered
+    char *ns;                    // of routes that have one: "tenant/namespace"
+    struct ox_topic_name topic;  // of routes that have one
+    struct ox_link link;         // in admin->requests or admin->answered
 };
 
 struct ox_admin {
@@ -81,27 +80,27 @@ struct ox_admin {
     struct admin_sample {
         uint64_t at_ns, cpu_ns;
         double cpu_percent;
-    } sample;            // the last look at the process (process.c)
-    uint64_t started_ms; // wall time
+    } sample;                     // the last look at the process (process.c)
+    uint64_t started_ms;          // wall time
     struct ox_listener *listener; // NULL: closing
     bool full;                    // the listener is paused
     bool making_room;
-    struct ox_list in[6];      // connections by state, each in the order in which they came into it
-    struct ox_list unread;     // those that could be read
-    struct ox_list requests;   // without an answer
-    struct ox_list answered;   // until the turn's end
+    struct ox_list in[6];    // connections by state, each in the order in which they came into it
+    struct ox_list unread;   // those that could be read
+    struct ox_list requests; // without an answer
+    struct ox_list answered; // until the turn's end
     struct ox_turn_hook turn;
-    struct ox_timer rest;      // until requests go on
-    struct ox_timer look;      // for connections that take too long
-    uint8_t *scratch;          // where sockets are read to
-    unsigned reads;            // in this turn
+    struct ox_timer rest;             // until requests go on
+    struct ox_timer look;             // for connections that take too long
+    uint8_t *scratch;                 // where sockets are read to
+    unsigned reads;                   // in this turn
     uint64_t worked_ns, worked_at_ns; // for requests since the last rest, and until when
     uint64_t body_bytes, answer_bytes;
     struct ox_metric connections, requests_total, evicted, turn_longest, turns_slow;
     struct admin_metrics *metrics; // a walk for the metrics page, or NULL
     struct ox_list snapshots;      // of struct metrics_snapshot: pages on their way
-    bool draining;         // new requests are refused
-    struct ox_op *drained; // of ox_admin_drain, until it finishes
+    bool draining;                 // new requests are refused
+    struct ox_op *drained;         // of ox_admin_drain, until it finishes
 };
 
 // Finds the handler of a method and path, checks the topic's name where the route has one, and calls it; answers 404, 405, 412 by itself.
@@ -147,6 +146,8 @@ bool admin_query_true(struct admin_request *r, const char *name);
 const char *admin_query(struct admin_request *r, const char *name);
 // Likewise as it was sent, *ret_len bytes; NULL if it has no value.
 const char *admin_query_raw(const struct admin_request *r, const char *name, size_t *ret_len);
+// All values of a parameter that may be sent many times, decoded, as members of an object: finding one takes no time. NULL: it was not sent. What is not UTF-8 is left out.
+json_t *admin_query_set(const struct admin_request *r, const char *name);
 // Parses the body; *ret is borrowed from the request, NULL where none was sent. False: it is no JSON, and that is answered.
 bool admin_body(struct admin_request *r, json_t **ret) OX_CHECKED;
 // A segment of the path as a whole number. False: it is none, and that is answered with 404, as of a path that does not exist.
@@ -169,6 +170,9 @@ unsigned admin_status(enum ox_err err);
 void admin_answer_names(struct admin_request *r, char *const *names, size_t count);
 // A JSON array of names.
 json_t *admin_names(char *const *names, size_t count);
+// The texts of a list as members of an object, so that finding one takes no time; and the names of an object's members as a list. Of a list, both leave each text once.
+json_t *admin_text_set(const json_t *list);
+json_t *admin_members(json_t *object);
 // JSON pairs as an object of strings, and back (members that are no strings are left out).
 json_t *admin_kv_json(const struct ox_kv *kv);
 void admin_kv_read(struct ox_kv *kv, json_t *object);
@@ -213,10 +217,11 @@ void admin_server_make_room(struct ox_admin *admin);
 // Answers take too much memory: whoever is slowest to take one has to go.
 void admin_server_shed(struct ox_admin *admin);
 
-extern const struct admin_route_table admin_brokers, admin_metrics, admin_lookup, admin_clusters, admin_tenants, admin_namespaces,
-    admin_namespace_policies, admin_topics, admin_topic_properties, admin_topic_policies, admin_namespace_work,
-    admin_permissions, admin_subscriptions, admin_stats, admin_messages, admin_offload, admin_broker_stats, admin_broker_views, admin_loaded, admin_bookie_clusters,
-    admin_cluster_parts, admin_isolation, admin_resource_groups, admin_resource_quotas, admin_bookies,
-    admin_namespace_offload, admin_local_policies, admin_bundles;
+extern const struct admin_route_table admin_brokers, admin_metrics, admin_lookup, admin_clusters, admin_tenants,
+    admin_namespaces, admin_namespace_policies, admin_topics, admin_topic_properties, admin_topic_policies,
+    admin_namespace_work, admin_permissions, admin_subscriptions, admin_stats, admin_messages, admin_offload,
+    admin_broker_stats, admin_broker_views, admin_loaded, admin_bookie_clusters, admin_cluster_parts, admin_isolation,
+    admin_resource_groups, admin_resource_quotas, admin_bookies, admin_namespace_offload, admin_local_policies,
+    admin_bundles;
 
 #endif

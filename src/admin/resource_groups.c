@@ -28,7 +28,7 @@ static void groups_list(struct admin_request *r)
 
 static void group_read(struct admin_node *n)
 {
-    admin_json(n->request, MHD_HTTP_OK, json_incref(n->value));
+    admin_json(n->request, HTTP_OK, json_incref(n->value));
 }
 
 static void group_get(struct admin_request *r)
@@ -66,7 +66,7 @@ static bool group_use(struct admin_nodes *n, const char *name, const json_t *val
     const char *group = json_string_value(json_object_get(value, "resource_group_name"));
     if (!group || strcmp(group, r->segments[GROUP_AT]) != 0)
         return true;
-    admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "ResourceGroup is in use: namespace %s is in %s", name, group);
+    admin_fail(r, HTTP_PRECONDITION_FAILED, "ResourceGroup is in use: namespace %s is in %s", name, group);
     return false;
 }
 
@@ -75,7 +75,7 @@ static void group_unused(struct admin_nodes *n)
     struct admin_request *r = n->request;
     OX_CLEANUP(ox_free_ptr)
     char *path = group_node(r->segments[GROUP_AT]);
-    admin_node_delete(r, path, MHD_HTTP_NO_CONTENT, ox_asprintf("ResourceGroup %s does not exist", r->segments[GROUP_AT]));
+    admin_node_delete(r, path, HTTP_NO_CONTENT, ox_asprintf("ResourceGroup %s does not exist", r->segments[GROUP_AT]));
 }
 
 static void group_delete(struct admin_request *r)
@@ -89,7 +89,7 @@ static void group_delete(struct admin_request *r)
 static void ns_group_read(struct admin_node *n)
 {
     const char *name = json_string_value(json_object_get(n->value, "resource_group_name"));
-    admin_bytes(n->request, MHD_HTTP_OK, name ? name : "", name ? strlen(name) : 0);
+    admin_bytes(n->request, HTTP_OK, name ? name : "", name ? strlen(name) : 0);
 }
 
 static void ns_group_get(struct admin_request *r)
@@ -106,7 +106,7 @@ static void ns_group_known(struct admin_node *n)
 {
     struct admin_request *r = n->request;
     if (n->version == OX_META_ABSENT)
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "ResourceGroup does not exist: %s", r->segments[NS_GROUP_AT]);
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "ResourceGroup does not exist: %s", r->segments[NS_GROUP_AT]);
     else
         admin_namespace_change(r, ns_group_change);
 }

@@ -28,7 +28,7 @@ static json_t *quota_initial(void)
 
 static void quota_read(struct admin_node *n)
 {
-    admin_json(n->request, MHD_HTTP_OK, json_incref(n->value));
+    admin_json(n->request, HTTP_OK, json_incref(n->value));
 }
 
 static bool quota_change(struct admin_node *n)
@@ -72,7 +72,7 @@ static void bundle_remove(struct admin_request *r)
 {
     OX_CLEANUP(ox_free_ptr)
     char *path = bundle_node(r);
-    admin_node_delete(r, path, MHD_HTTP_NO_CONTENT,
+    admin_node_delete(r, path, HTTP_NO_CONTENT,
                       ox_asprintf("bundle %s of %s has no quota of its own", r->segments[BUNDLE_AT], r->ns));
 }
 
@@ -95,7 +95,7 @@ static void bundle_quota(struct admin_request *r)
     json_t *body;
     r->ns = ox_asprintf("%s/%s", r->segments[NS_AT], r->segments[NS_AT + 1]);
     if (!ox_namespace_valid(r->ns))
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "namespace %s: the name is not valid", r->ns);
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "namespace %s: the name is not valid", r->ns);
     else if (admin_body(r, &body))
         admin_node_read(r, admin_namespace_path(r->ns), "Namespace", NULL, bundle_go);
 }

@@ -79,7 +79,7 @@ static bool route_parse_topic(struct admin_request *r, size_t at)
         ox_asprintf("%s://%s/%s/%s", r->segments[at - 1], r->segments[at], r->segments[at + 1], r->segments[at + 2]);
     if (ox_topic_name_parse(&r->topic, full) == OX_OK)
         return true;
-    admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Topic name is not valid: %s", full);
+    admin_fail(r, HTTP_PRECONDITION_FAILED, "Topic name is not valid: %s", full);
     return false;
 }
 
@@ -88,7 +88,7 @@ static bool route_parse_namespace(struct admin_request *r, size_t at)
     r->ns = ox_asprintf("%s/%s", r->segments[at], r->segments[at + 1]);
     if (ox_namespace_valid(r->ns))
         return true;
-    admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "namespace %s: the name is not valid", r->ns);
+    admin_fail(r, HTTP_PRECONDITION_FAILED, "namespace %s: the name is not valid", r->ns);
     return false;
 }
 
@@ -174,11 +174,11 @@ static void route_refuse_method(struct admin_request *r, const char *method, con
 static bool route_refuses(struct admin_request *r)
 {
     if (r->admin->draining)
-        admin_fail(r, MHD_HTTP_SERVICE_UNAVAILABLE, "the broker is shutting down");
+        admin_fail(r, HTTP_SERVICE_UNAVAILABLE, "the broker is shutting down");
     else if (r->path_err == OX_E_INVALID)
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "segment %zu of the path is not properly percent-encoded", r->count);
+        admin_fail(r, HTTP_BAD_REQUEST, "segment %zu of the path is not properly percent-encoded", r->count);
     else if (r->path_err != OX_OK)
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "no such resource: the path has more than %d segments", ADMIN_SEGMENTS_MAX);
+        admin_fail(r, HTTP_NOT_FOUND, "no such resource: the path has more than %d segments", ADMIN_SEGMENTS_MAX);
     return r->answered;
 }
 
@@ -200,7 +200,7 @@ void admin_dispatch(struct admin_request *r, const char *method)
     else if (path_known)
         route_refuse_method(r, method, "this resource");
     else
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "no such resource on this broker");
+        admin_fail(r, HTTP_NOT_FOUND, "no such resource on this broker");
 }
 
 void admin_unknown(struct admin_request *r, const char *word)
@@ -216,13 +216,13 @@ void admin_unknown(struct admin_request *r, const char *word)
             return;
         }
     }
-    admin_fail(r, MHD_HTTP_NOT_FOUND, "no such resource on this broker: there is no \"%s\"", word);
+    admin_fail(r, HTTP_NOT_FOUND, "no such resource on this broker: there is no \"%s\"", word);
 }
 
 unsigned admin_status(enum ox_err err)
 {
     switch (err) {
-    case OX_E_OK: return MHD_HTTP_OK;
+    case OX_E_OK: return HTTP_OK;
     case OX_E_NOT_FOUND:
     case OX_E_TOPIC_NOT_FOUND:
     case OX_E_NAMESPACE_NOT_FOUND:
@@ -231,11 +231,11 @@ unsigned admin_status(enum ox_err err)
     case OX_E_PRODUCER_NOT_FOUND:
     case OX_E_NO_LEDGER:
     case OX_E_NO_ENTRY:
-    case OX_E_NO_PLACE: return MHD_HTTP_NOT_FOUND;
+    case OX_E_NO_PLACE: return HTTP_NOT_FOUND;
     case OX_E_EXISTS:
     case OX_E_LEDGER_EXISTS:
     case OX_E_BAD_VERSION:
-    case OX_E_CONFLICT: return MHD_HTTP_CONFLICT;
+    case OX_E_CONFLICT: return HTTP_CONFLICT;
     case OX_E_BUSY:
     case OX_E_INVALID_TOPIC_NAME:
     case OX_E_NOT_ALLOWED:
@@ -247,14 +247,14 @@ unsigned admin_status(enum ox_err err)
     case OX_E_DUPLICATE_UNKNOWN:
     case OX_E_PRODUCER_BUSY:
     case OX_E_SUBSCRIPTION_BUSY:
-    case OX_E_NOT_EMPTY: return MHD_HTTP_PRECONDITION_FAILED;
+    case OX_E_NOT_EMPTY: return HTTP_PRECONDITION_FAILED;
     case OX_E_INVALID:
     case OX_E_MALFORMED:
     case OX_E_CHECKSUM:
-    case OX_E_NO_PARENT: return MHD_HTTP_BAD_REQUEST;
-    case OX_E_TOO_BIG: return MHD_HTTP_CONTENT_TOO_LARGE;
-    case OX_E_UNSUPPORTED: return MHD_HTTP_NOT_IMPLEMENTED;
-    case OX_E_ACCESS: return MHD_HTTP_FORBIDDEN;
+    case OX_E_NO_PARENT: return HTTP_BAD_REQUEST;
+    case OX_E_TOO_BIG: return HTTP_CONTENT_TOO_LARGE;
+    case OX_E_UNSUPPORTED: return HTTP_NOT_IMPLEMENTED;
+    case OX_E_ACCESS: return HTTP_FORBIDDEN;
     case OX_E_NOT_OWNER:
     case OX_E_TOPIC_FENCED:
     case OX_E_SHUTDOWN:
@@ -266,8 +266,8 @@ unsigned admin_status(enum ox_err err)
     case OX_E_METADATA_FULL:
     case OX_E_LIMIT:
     case OX_E_SESSION_EXPIRED:
-    case OX_E_DISCONNECTED: return MHD_HTTP_SERVICE_UNAVAILABLE;
-    case OX_E_TIMEOUT: return MHD_HTTP_GATEWAY_TIMEOUT;
+    case OX_E_DISCONNECTED: return HTTP_SERVICE_UNAVAILABLE;
+    case OX_E_TIMEOUT: return HTTP_GATEWAY_TIMEOUT;
     case OX_E_CANCELED:
     case OX_E_CORRUPT:
     case OX_E_UNKNOWN_OUTCOME:
@@ -281,9 +281,9 @@ unsigned admin_status(enum ox_err err)
     case OX_E_IDENTITY_MISMATCH:
     case OX_E_TOPIC_TERMINATED:
     case OX_E_PRODUCER_FENCED:
-    case OX_ERR_COUNT: return MHD_HTTP_INTERNAL_SERVER_ERROR;
+    case OX_ERR_COUNT: return HTTP_INTERNAL_SERVER_ERROR;
     }
-    return MHD_HTTP_INTERNAL_SERVER_ERROR;
+    return HTTP_INTERNAL_SERVER_ERROR;
 }
 
 void admin_error(struct admin_request *r, enum ox_err err, const char *what, const char *why)

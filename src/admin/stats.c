@@ -557,7 +557,7 @@ static void partitioned_answer(struct admin_each *e)
 
 static void partitioned_plain(struct admin_each *e)
 {
-    admin_fail(e->request, MHD_HTTP_NOT_FOUND, "Partitioned Topic %s not found", e->request->topic.full);
+    admin_fail(e->request, HTTP_NOT_FOUND, "Partitioned Topic %s not found", e->request->topic.full);
 }
 
 static const struct admin_verb partitioned_verb = {.name = "admin.topic.stats",

@@ -49,7 +49,7 @@ static bool position_body(struct admin_request *r, json_t **ret_body, struct ox_
     if (!*ret_body || json_is_null(*ret_body) || position_read(*ret_body, ret))
         return true;
     admin_fail(
-        r, MHD_HTTP_BAD_REQUEST,
+        r, HTTP_BAD_REQUEST,
         "the body must be \"earliest\", \"latest\" or an object with the whole numbers \"ledgerId\" and \"entryId\"");
     return false;
 }
@@ -173,7 +173,7 @@ static ox_step reset_run(struct admin_each *e)
     if (!e->subscription)
         return each_ran(e, OX_E_SUBSCRIPTION_NOT_FOUND);
     if (!e->topic->ml)
-        return each_refuse(e, MHD_HTTP_METHOD_NOT_ALLOWED, "a non-persistent topic keeps nothing to go back to");
+        return each_refuse(e, HTTP_METHOD_NOT_ALLOWED, "a non-persistent topic keeps nothing to go back to");
     e->u.seek.by_time = e->flag;
     e->u.seek.time_ms = (uint64_t)e->number;
     e->u.seek.pos = e->pos;
@@ -209,7 +209,7 @@ static void subscription_reset_id(struct admin_request *r)
     if (!position_body(r, &body, &pos))
         return;
     if (!body || json_is_null(body)) {
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "the body must say where to: an object with \"ledgerId\" and \"entryId\"");
+        admin_fail(r, HTTP_BAD_REQUEST, "the body must say where to: an object with \"ledgerId\" and \"entryId\"");
         return;
     }
     struct admin_each *e = each_new(r, &reset_id_verb);
@@ -281,7 +281,7 @@ static void subscription_expire_id(struct admin_request *r)
     if (!position_body(r, &body, &pos))
         return;
     if (!json_is_object(body)) {
-        admin_fail(r, MHD_HTTP_BAD_REQUEST,
+        admin_fail(r, HTTP_BAD_REQUEST,
                    "the body must be an object with \"ledgerId\" and \"entryId\": the last message that expires");
         return;
     }
@@ -333,7 +333,7 @@ static void subscription_properties_set(struct admin_request *r)
     if (!admin_body(r, &body))
         return;
     if (!json_is_object(body)) {
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "the body must be an object of texts: the subscription's properties");
+        admin_fail(r, HTTP_BAD_REQUEST, "the body must be an object of texts: the subscription's properties");
         return;
     }
     struct admin_each *e = each_new(r, &properties_set_verb);
@@ -374,7 +374,7 @@ static bool replicated_domain_fits(struct admin_request *r)
 {
     if (r->topic.domain == OX_DOMAIN_PERSISTENT)
         return true;
-    admin_fail(r, MHD_HTTP_METHOD_NOT_ALLOWED, "Replicated subscriptions are not there on non-persistent topics: %s",
+    admin_fail(r, HTTP_METHOD_NOT_ALLOWED, "Replicated subscriptions are not there on non-persistent topics: %s",
                r->topic.full);
     return false;
 }
@@ -411,7 +411,7 @@ static ox_step analyze_run(struct admin_each *e)
     if (!e->subscription)
         return each_ran(e, OX_E_SUBSCRIPTION_NOT_FOUND);
     if (!e->topic->ml)
-        return each_refuse(e, MHD_HTTP_METHOD_NOT_ALLOWED, "a non-persistent topic keeps no backlog");
+        return each_refuse(e, HTTP_METHOD_NOT_ALLOWED, "a non-persistent topic keeps no backlog");
     const struct ox_broker_config *c = &e->topic->shard->config;
     e->u.analysis = (struct ox_backlog_analysis){.name = e->subscription_name,
                                                  .has_from = e->flag,
@@ -484,7 +484,7 @@ static void list_answer(struct admin_each *e)
     json_t *names = json_array(), *value;
     const char *name;
     json_object_foreach(e->result, name, value) json_array_append_new(names, json_string(name));
-    admin_json(e->request, MHD_HTTP_OK, names);
+    admin_json(e->request, HTTP_OK, names);
 }
 
 static const struct admin_verb list_verb = {

@@ -30,7 +30,7 @@ static void tenants_listed(struct ox_op *op)
 {
     struct tenant_call *c = CONTAINER_OF(op, struct tenant_call, children.op);
     if (op->err == OX_OK) {
-        admin_json(c->request, MHD_HTTP_OK, admin_names(c->children.names, c->children.count));
+        admin_json(c->request, HTTP_OK, admin_names(c->children.names, c->children.count));
         ox_meta_names_free(c->children.names, c->children.count);
     } else {
         admin_error(c->request, op->err, "tenants", NULL);
@@ -47,13 +47,13 @@ static void tenants_list(struct admin_request *r)
 
 static void tenant_read(struct admin_node *n)
 {
-    admin_json(n->request, MHD_HTTP_OK, json_incref(n->value));
+    admin_json(n->request, HTTP_OK, json_incref(n->value));
 }
 
 static void tenant_get(struct admin_request *r)
 {
     if (!admin_name_valid(r->segments[TENANT_AT]))
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Tenant does not exist: %s", r->segments[TENANT_AT]);
+        admin_fail(r, HTTP_NOT_FOUND, "Tenant does not exist: %s", r->segments[TENANT_AT]);
     else
         admin_node_read(r, tenant_path(r), "Tenant", NULL, tenant_read);
 }
@@ -84,13 +84,12 @@ static bool tenant_body(struct admin_request *r, json_t **ret)
     else if (json_is_object(*ret) && (!clusters || json_is_null(clusters)))
         why = "Clusters cannot be null: \"allowedClusters\" must be a list of clusters";
     if (why) {
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "%s", why);
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "%s", why);
         return false;
     }
     if (json_is_object(*ret) && texts_only(clusters) && (!roles || texts_only(roles)))
         return true;
-    admin_fail(r, MHD_HTTP_BAD_REQUEST,
-               "the body must be an object; \"adminRoles\" and \"allowedClusters\" are lists of texts");
+    admin_fail(r, HTTP_BAD_REQUEST, "the body must be an object; \"adminRoles\" and \"allowedClusters\" are lists of texts");
     return false;
 }
 
@@ -106,7 +105,7 @@ static void tenant_put(struct ox_op *op)
     struct tenant_call *c = CONTAINER_OF(op, struct tenant_call, put.op);
     struct admin_request *r = c->request;
     if (op->err == OX_E_BAD_VERSION)
-        admin_fail(r, MHD_HTTP_CONFLICT, "Tenant already exist: %s", r->segments[TENANT_AT]);
+        admin_fail(r, HTTP_CONFLICT, "Tenant already exist: %s", r->segments[TENANT_AT]);
     else
         admin_done(r, op->err, r->segments[TENANT_AT], NULL);
     if (op->err == OX_OK)
@@ -159,7 +158,7 @@ static void tenant_clusters_known(struct ox_op *op)
     if (op->err)
         admin_error(r, op->err, "clusters", NULL);
     else if (stranger)
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Clusters do not exist: %s", stranger);
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "Clusters do not exist: %s", stranger);
     if (!op->err)
         ox_meta_names_free(c->children.names, c->children.count);
     if (!r->answered && r->route->arg) {
@@ -176,7 +175,7 @@ static void tenant_write(struct admin_request *r)
 {
     json_t *body;
     if (!admin_name_valid(r->segments[TENANT_AT])) {
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Tenant name is not valid: %s", r->segments[TENANT_AT]);
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "Tenant name is not valid: %s", r->segments[TENANT_AT]);
         return;
     }
     if (!tenant_body(r, &body))
@@ -194,9 +193,9 @@ static void tenant_deleted(struct ox_op *op)
     struct admin_request *r = c->request;
     const char *tenant = r->segments[TENANT_AT];
     if (op->err == OX_E_NOT_FOUND)
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Tenant doesn't exist: %s", tenant);
+        admin_fail(r, HTTP_NOT_FOUND, "Tenant doesn't exist: %s", tenant);
     else if (op->err == OX_E_CONFLICT)
-        admin_fail(r, MHD_HTTP_CONFLICT, "The tenant still has active namespaces: %s", tenant);
+        admin_fail(r, HTTP_CONFLICT, "The tenant still has active namespaces: %s", tenant);
     else
         admin_done(r, op->err, tenant, c->delete.why);
     ox_free(c);
@@ -205,11 +204,11 @@ static void tenant_deleted(struct ox_op *op)
 static void tenant_delete(struct admin_request *r)
 {
     if (!admin_name_valid(r->segments[TENANT_AT])) {
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Tenant doesn't exist: %s", r->segments[TENANT_AT]);
+        admin_fail(r, HTTP_NOT_FOUND, "Tenant doesn't exist: %s", r->segments[TENANT_AT]);
         return;
     }
     if (admin_query_true(r, "force") && !r->admin->shard->config.force_delete_tenant) {
-        admin_fail(r, MHD_HTTP_METHOD_NOT_ALLOWED,
+        admin_fail(r, HTTP_METHOD_NOT_ALLOWED,
                    "Broker doesn't allow forced deletion of tenants: forceDeleteTenantAllowed is false");
         return;
     }

@@ -241,11 +241,11 @@ static void tp_fail(struct tp_call *c, enum ox_err err)
 {
     struct admin_request *r = c->request;
     if (err == OX_E_TOPIC_NOT_FOUND)
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Topic %s not found", r->topic.full);
+        admin_fail(r, HTTP_NOT_FOUND, "Topic %s not found", r->topic.full);
     else if (err == OX_E_NAMESPACE_NOT_FOUND)
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Namespace not found: %s", r->topic.ns);
+        admin_fail(r, HTTP_NOT_FOUND, "Namespace not found: %s", r->topic.ns);
     else if (err == OX_E_UNSUPPORTED)
-        admin_fail(r, MHD_HTTP_METHOD_NOT_ALLOWED,
+        admin_fail(r, HTTP_METHOD_NOT_ALLOWED,
                    "%s: Topic level policies is disabled, to enable the topic level policy and retry.", r->topic.full);
     else
         admin_error(r, err, r->topic.full, NULL);
@@ -345,7 +345,7 @@ static void tp_go(struct tp_call *c)
 
 static void tp_shadow_missing(struct tp_call *c, const char *name)
 {
-    admin_fail(c->request, MHD_HTTP_PRECONDITION_FAILED, "Shadow topic [%s] not exists.", name);
+    admin_fail(c->request, HTTP_PRECONDITION_FAILED, "Shadow topic [%s] not exists.", name);
     tp_free(c);
 }
 
@@ -410,13 +410,13 @@ static void tp_answer(struct tp_call *c, json_t *take_value)
     if (take_value && p->show)
         p->show(take_value);
     if (take_value)
-        admin_json(r, MHD_HTTP_OK, take_value);
+        admin_json(r, HTTP_OK, take_value);
     else if (p->layout == TP_QUOTA)
-        admin_json(r, MHD_HTTP_OK, json_object());
+        admin_json(r, HTTP_OK, json_object());
     else if (p->fallback)
-        admin_bytes(r, MHD_HTTP_OK, p->fallback, strlen(p->fallback));
+        admin_bytes(r, HTTP_OK, p->fallback, strlen(p->fallback));
     else
-        admin_empty(r, p->no_content ? MHD_HTTP_NO_CONTENT : MHD_HTTP_OK);
+        admin_empty(r, p->no_content ? HTTP_NO_CONTENT : HTTP_OK);
 }
 
 // What applies where the topic has none of its own and the broker does not look at it.
@@ -464,7 +464,7 @@ static void tp_updated(struct ox_op *op)
         tp_fail(c, op->err);
         return;
     }
-    admin_empty(c->request, MHD_HTTP_NO_CONTENT);
+    admin_empty(c->request, HTTP_NO_CONTENT);
     tp_free(c);
 }
 
@@ -482,7 +482,7 @@ static bool tp_message_size_fits(struct admin_request *r, const json_t *value)
 {
     if (json_integer_value(value) <= (json_int_t)r->admin->shard->config.message_bytes_max)
         return true;
-    admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "topic-level maxMessageSize must be greater than or equal to 0 and must be smaller than that in the broker-level");
+    admin_fail(r, HTTP_PRECONDITION_FAILED, "topic-level maxMessageSize must be greater than or equal to 0 and must be smaller than that in the broker-level");
     return false;
 }
 
@@ -491,7 +491,7 @@ static bool tp_clusters_fit(struct admin_request *r, const json_t *value)
     const char *here = r->admin->shard->config.cluster;
     if (json_array_size(value) == 1 && strcmp(json_string_value(json_array_get(value, 0)), here) == 0)
         return true;
-    admin_fail(r, MHD_HTTP_PRECONDITION_FAILED,
+    admin_fail(r, HTTP_PRECONDITION_FAILED,
                "the list of clusters must be [\"%s\"]: other clusters are not known to this broker", here);
     return false;
 }
@@ -501,9 +501,9 @@ static bool tp_says_something(struct admin_request *r, const struct tp_policy *p
 {
     bool empty = !body || json_is_null(body);
     if (p->layout == TP_SHADOWS && (empty || (json_is_array(body) && !json_array_size(body))))
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Cannot specify empty shadow topics, please use remove command instead.");
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "Cannot specify empty shadow topics, please use remove command instead.");
     else if (p->shape == &policy_offload && empty)
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "The offloadPolicies must be specified: the body is empty");
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "The offloadPolicies must be specified: the body is empty");
     return !r->answered;
 }
 
@@ -538,7 +538,7 @@ static void tp_begin(struct admin_request *r, const struct tp_policy *p, bool su
     json_t *value = NULL;
     bool reads = strcmp(r->route->method, "GET") == 0, removes = strcmp(r->route->method, "DELETE") == 0;
     if (p && r->topic.partition >= 0) {
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Not allowed to set/get topic policy for a partition: %s", r->topic.full);
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "Not allowed to set/get topic policy for a partition: %s", r->topic.full);
         return;
     }
     if (p && p->layout == TP_QUOTA && !reads && !policy_quota_type(r))
@@ -571,7 +571,7 @@ static void tp_policy(struct admin_request *r)
         if (tp_method_fits(p, r->route->method))
             tp_begin(r, p, false);
         else
-            admin_fail(r, MHD_HTTP_METHOD_NOT_ALLOWED, "%s is not a method of %s", r->route->method, name);
+            admin_fail(r, HTTP_METHOD_NOT_ALLOWED, "%s is not a method of %s", r->route->method, name);
         return;
     }
     admin_unknown(r, name);

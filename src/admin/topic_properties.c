@@ -28,7 +28,7 @@ static ox_step show_run(struct admin_each *e)
 static void whole_read(struct admin_node *n)
 {
     json_t *properties = json_object_get(n->value, "properties");
-    admin_json(n->request, MHD_HTTP_OK, json_is_object(properties) ? json_incref(properties) : json_object());
+    admin_json(n->request, HTTP_OK, json_is_object(properties) ? json_incref(properties) : json_object());
 }
 
 static void whole_show(struct admin_request *r)
@@ -50,7 +50,7 @@ static ox_step set_run(struct admin_each *e)
 {
     const struct ox_kv_pair *pair = &e->properties.pairs[e->number];
     if (!e->topic->ml)
-        return each_refuse(e, MHD_HTTP_METHOD_NOT_ALLOWED, "a non-persistent topic keeps no properties");
+        return each_refuse(e, HTTP_METHOD_NOT_ALLOWED, "a non-persistent topic keeps no properties");
     each_bind(e, &e->u.property.op);
     ox_mledger_set_property(e->topic->ml, &e->u.property, pair->key, e->flag ? NULL : pair->value);
     return each_wait(e);
@@ -106,7 +106,7 @@ static bool properties_fit(struct admin_request *r, json_t *properties)
             wrong = key;
     }
     if (wrong)
-        admin_fail(r, MHD_HTTP_BAD_REQUEST,
+        admin_fail(r, HTTP_BAD_REQUEST,
                    "properties must be an object of texts, of names that the broker does not use itself: %s", wrong);
     return !wrong;
 }
@@ -116,7 +116,7 @@ void admin_properties_set(struct admin_request *r, json_t *properties)
     if (!properties_fit(r, properties))
         return;
     if (!json_object_size(properties)) {
-        admin_empty(r, MHD_HTTP_NO_CONTENT);
+        admin_empty(r, HTTP_NO_CONTENT);
         return;
     }
     struct admin_each *e = each_new(r, &set_verb);
@@ -135,7 +135,7 @@ static void properties_remove(struct admin_request *r)
 {
     const char *key = admin_query(r, "key");
     if (!key || property_is_ours(key)) {
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "the query must have a key: the property's name");
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "the query must have a key: the property's name");
         return;
     }
     struct admin_each *e = each_new(r, &remove_verb);

@@ -33,9 +33,9 @@ static void call_end(struct topic_call *call, enum ox_err err, const char *why)
     struct admin_request *r = call->request;
     ox_free(call);
     if (err == OX_E_TOPIC_NOT_FOUND)
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Topic %s not found%s%s", r->topic.full, why ? ": " : "", why ? why : "");
+        admin_fail(r, HTTP_NOT_FOUND, "Topic %s not found%s%s", r->topic.full, why ? ": " : "", why ? why : "");
     else if (err == OX_E_NAMESPACE_NOT_FOUND)
-        admin_fail(r, MHD_HTTP_NOT_FOUND, "Namespace not found: %s", r->topic.ns);
+        admin_fail(r, HTTP_NOT_FOUND, "Namespace not found: %s", r->topic.ns);
     else
         admin_done(r, err, r->topic.full, why);
 }
@@ -102,7 +102,7 @@ static void topic_create(struct admin_request *r)
     if (!admin_body(r, &body))
         return;
     if (body && !json_is_null(body) && !json_is_object(body)) {
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "the body must be an object of texts: the topic's properties");
+        admin_fail(r, HTTP_BAD_REQUEST, "the body must be an object of texts: the topic's properties");
         return;
     }
     struct topic_call *call = call_new(r);
@@ -119,7 +119,7 @@ static void partitions_read(struct admin_node *n)
     json_t *answer = json_pack("{s:O, s:b}", "partitions", json_object_get(n->value, "partitions"), "deleted", 0);
     if (answer && json_object_size(properties))
         json_object_set(answer, "properties", properties);
-    admin_json(n->request, MHD_HTTP_OK, answer);
+    admin_json(n->request, HTTP_OK, answer);
 }
 
 static void partitions_got(struct ox_op *op)
@@ -135,7 +135,7 @@ static void partitions_got(struct ox_op *op)
     if (partitions)
         admin_node_read(r, ox_topic_name_partitions_path(&r->topic), "Topic", NULL, partitions_read);
     else
-        admin_json(r, MHD_HTTP_OK, json_pack("{s:i,s:b}", "partitions", 0, "deleted", 0));
+        admin_json(r, HTTP_OK, json_pack("{s:i,s:b}", "partitions", 0, "deleted", 0));
 }
 
 static void partitions_get(struct admin_request *r)
@@ -157,7 +157,7 @@ static bool partitions_body(struct admin_request *r, int64_t *ret)
     if (json_is_integer(number) ||
         (json_is_string(number) && ox_parse_i64(json_string_value(number), INT32_MIN, INT32_MAX, ret) == OX_OK))
         return true;
-    admin_fail(r, MHD_HTTP_BAD_REQUEST, "the body must be the number of partitions");
+    admin_fail(r, HTTP_BAD_REQUEST, "the body must be the number of partitions");
     return false;
 }
 
@@ -180,12 +180,11 @@ static void partitions_create(struct admin_request *r)
     if (!partitions_body(r, &partitions))
         return;
     if (r->topic.partition >= 0) {
-        admin_fail(r, MHD_HTTP_PRECONDITION_FAILED, "Partitioned Topic Name should not contain '-partition-': %s",
-                   r->topic.full);
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "Partitioned Topic Name should not contain '-partition-': %s", r->topic.full);
         return;
     }
     if (partitions < 1 || partitions > OX_PARTITIONS_MAX) {
-        admin_fail(r, MHD_HTTP_NOT_ACCEPTABLE, "Number of partitions should be more than 0 and at most %u", OX_PARTITIONS_MAX);
+        admin_fail(r, HTTP_NOT_ACCEPTABLE, "Number of partitions should be more than 0 and at most %u", OX_PARTITIONS_MAX);
         return;
     }
     struct topic_call *call = call_new(r);
@@ -200,10 +199,10 @@ static void partitions_updated(struct ox_op *op)
     struct admin_request *r = call->request;
     uint32_t had = call->update.had, wanted = call->update.partitions;
     if (op->err == OX_E_INVALID)
-        admin_fail(r, MHD_HTTP_UNPROCESSABLE_CONTENT,
-                   "Desired partitions %u can't be less than the current partitions %u", wanted, had);
+        admin_fail(r, HTTP_UNPROCESSABLE_CONTENT, "Desired partitions %u can't be less than the current partitions %u",
+                   wanted, had);
     else if (op->err == OX_E_TOPIC_NOT_FOUND)
-        admin_fail(r, r->route->arg ? MHD_HTTP_NOT_FOUND : MHD_HTTP_CONFLICT, "Topic %s is not the partitioned topic.",
+        admin_fail(r, r->route->arg ? HTTP_NOT_FOUND : HTTP_CONFLICT, "Topic %s is not the partitioned topic.",
                    r->topic.full);
     else {
         call_end(call, op->err, call->update.why);
@@ -226,7 +225,7 @@ static void partitions_update(struct admin_request *r)
     if (!partitions_body(r, &partitions))
         return;
     if (partitions < 1 || partitions > OX_PARTITIONS_MAX)
-        admin_fail(r, MHD_HTTP_UNPROCESSABLE_CONTENT,
+        admin_fail(r, HTTP_UNPROCESSABLE_CONTENT,
                    "Desired partitions %lld can't be less than the current partitions, nor more than %u",
                    (long long)partitions, OX_PARTITIONS_MAX);
     else
@@ -322,7 +321,7 @@ static const struct admin_verb unload_verb = {.name = "admin.topic.unload", .par
 static ox_step terminate_run(struct admin_each *e)
 {
     if (!e->topic->ml)
-        return each_refuse(e, MHD_HTTP_METHOD_NOT_ALLOWED, "Termination of a non-persistent topic is not allowed");
+        return each_refuse(e, HTTP_METHOD_NOT_ALLOWED, "Termination of a non-persistent topic is not allowed");
     each_bind(e, &e->u.terminate.op);
     ox_topic_terminate(e->topic, &e->u.terminate);
     return each_wait(e);
@@ -344,8 +343,7 @@ static void terminate_collect(struct admin_each *e)
 
 static void terminate_plain(struct admin_each *e)
 {
-    admin_fail(e->request, MHD_HTTP_METHOD_NOT_ALLOWED, "%s is not partitioned: terminate it as such",
-               e->request->topic.full);
+    admin_fail(e->request, HTTP_METHOD_NOT_ALLOWED, "%s is not partitioned: terminate it as such", e->request->topic.full);
 }
 
 static const struct admin_verb terminate_verb = {.name = "admin.topic.terminate",
@@ -364,7 +362,7 @@ static const struct admin_verb terminate_all_verb = {.name = "admin.topic.termin
 static ox_step truncate_skip(struct admin_each *e)
 {
     if (!e->topic->ml)
-        return each_refuse(e, MHD_HTTP_PRECONDITION_FAILED, "a non-persistent topic keeps nothing that could be truncated");
+        return each_refuse(e, HTTP_PRECONDITION_FAILED, "a non-persistent topic keeps nothing that could be truncated");
     each_bind(e, &e->u.truncate.op);
     ox_topic_truncate(e->topic, &e->u.truncate);
     return each_wait(e);
@@ -382,7 +380,7 @@ static ox_step trim_run(struct admin_each *e)
 
 static void trim_answer(struct admin_each *e)
 {
-    admin_empty(e->request, MHD_HTTP_OK);
+    admin_empty(e->request, HTTP_OK);
 }
 
 static const struct admin_verb trim_verb = {
@@ -459,7 +457,7 @@ static void estimate_got(struct ox_op *op)
         call_end(call, op->err, call->get.why);
         return;
     }
-    admin_json(call->request, MHD_HTTP_OK, backlog_json(call->request, t ? t->ml : NULL));
+    admin_json(call->request, HTTP_OK, backlog_json(call->request, t ? t->ml : NULL));
     if (t)
         ox_topic_put(t);
     ox_free(call);
@@ -479,7 +477,7 @@ static ox_step compact_run(struct admin_each *e)
 {
     enum ox_err err = ox_compaction_start(e->topic, NULL);
     if (err == OX_E_BUSY)
-        return each_refuse(e, MHD_HTTP_CONFLICT, "Compaction already in progress");
+        return each_refuse(e, HTTP_CONFLICT, "Compaction already in progress");
     return each_ran(e, err);
 }
 
@@ -508,7 +506,7 @@ static void topic_backlog(struct admin_request *r)
         return;
     const json_t *ledger = json_object_get(body, "ledgerId"), *entry = json_object_get(body, "entryId");
     if (!json_is_integer(ledger) || !json_is_integer(entry)) {
-        admin_fail(r, MHD_HTTP_BAD_REQUEST, "the body must be a message id: an object with \"ledgerId\" and \"entryId\"");
+        admin_fail(r, HTTP_BAD_REQUEST, "the body must be a message id: an object with \"ledgerId\" and \"entryId\"");
         return;
     }
     struct admin_each *e = each_new(r, &backlog_verb);

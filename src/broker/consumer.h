@@ -57,15 +57,15 @@ struct ox_consumer {
     uint64_t epoch;  // of the last redelivery request
     bool blocked;    // the connection takes no more now
     struct ox_rate out;
-    uint32_t unacked;     // messages delivered and not acknowledged (Shared and Key_Shared)
+    uint32_t unacked;        // messages delivered and not acknowledged (Shared and Key_Shared)
     uint64_t hashes_cleared; // Key_Shared: hashes of its that others waited for and of which it has none left
-    bool held_back;       // too many unacknowledged messages: gets no more now
-    void *pending;        // private: the dispatcher's table of what this consumer holds, or NULL
-    bool read_compacted;  // it wants only the last message of each key
-    bool is_active;       // private: Failover
-    bool told_end;        // private: it knows that the topic has ended
-    struct ox_rate acks;  // acknowledged: messages (Shared, Key_Shared), else ids
-    struct ox_rate again; // messages asked for again (Shared, Key_Shared)
+    bool held_back;          // too many unacknowledged messages: gets no more now
+    void *pending;           // private: the dispatcher's table of what this consumer holds, or NULL
+    bool read_compacted;     // it wants only the last message of each key
+    bool is_active;          // private: Failover
+    bool told_end;           // private: it knows that the topic has ended
+    struct ox_rate acks;     // acknowledged: messages (Shared, Key_Shared), else ids
+    struct ox_rate again;    // messages asked for again (Shared, Key_Shared)
     uint64_t last_acked_ms, last_consumed_ms, last_flow_ms;
     const struct ox_consumer_events *events;
     void *owner;         // public

@@ -203,9 +203,10 @@ static void shard_summaries(struct ox_shard *sh)
 {
     static const char *const publish[] = {"0.0", "0.5", "0.95", "0.99", "0.999", "0.9999", "1.0", NULL};
     static const char *const load[] = {"0.5", "0.75", "0.95", "0.99", "0.999", "0.9999", NULL};
-    ox_summary_init(&sh->publish_latency, sh->metrics, "pulsar_broker_publish_latency", "Milliseconds from a send to its receipt.",
-                    publish);
-    ox_summary_init(&sh->topic_load_times, sh->metrics, "pulsar_topic_load_times", "Milliseconds that topics took to load.", load);
+    ox_summary_init(&sh->publish_latency, sh->metrics, "pulsar_broker_publish_latency",
+                    "Milliseconds from a send to its receipt.", publish);
+    ox_summary_init(&sh->topic_load_times, sh->metrics, "pulsar_topic_load_times",
+                    "Milliseconds that topics took to load.", load);
 }
 
 void ox_shard_init(struct ox_shard *sh)

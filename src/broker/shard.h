@@ -62,8 +62,8 @@ struct ox_broker_config {
     uint64_t compaction_check_ns;    // brokerServiceCompactionMonitorIntervalInSeconds 60
     uint64_t compaction_keys_bytes;  // compactionKeyMemoryMB 128 MiB: keys that a run notes
     bool compaction_retain_null_key; // topicCompactionRetainNullKey false: messages without a key stay
-    uint32_t scan_entries_max; // subscriptionBacklogScanMaxEntries 10000: where looking through a backlog ends
-    uint32_t scan_ms_max;      // subscriptionBacklogScanMaxTimeMs 120000
+    uint32_t scan_entries_max;       // subscriptionBacklogScanMaxEntries 10000: where looking through a backlog ends
+    uint32_t scan_ms_max;            // subscriptionBacklogScanMaxTimeMs 120000
     bool inactive_partitions; // brokerDeleteInactivePartitionedTopicMetadataEnabled false: with its last partition a partitioned topic's count goes too
 };
 // Fills in the defaults.
@@ -103,11 +103,12 @@ struct ox_shard {
     struct ox_metric topics_count, subscriptions_count, producers_count, consumers_count;                 // read-only
     struct ox_metric in_messages, in_bytes, out_messages, out_bytes, publish_errors, resends, duplicates; // read-only
     struct ox_metric topic_loads, topic_load_failures, topics_loading;                                    // read-only
-    struct ox_metric in_bytes_by[2], out_bytes_by[2]; // read-only: of topics of clients, of the broker's own; those without a log too
-    struct ox_metric evictions[2];                    // read-only: of backlogs because of their size, their age
-    struct ox_summary publish_latency, topic_load_times;                                                  // read-only
-    struct shard_interval {                                                                               // read-only
-        double seconds; // how long it was; 0: there was none yet
+    struct ox_metric in_bytes_by[2],
+        out_bytes_by[2];           // read-only: of topics of clients, of the broker's own; those without a log too
+    struct ox_metric evictions[2]; // read-only: of backlogs because of their size, their age
+    struct ox_summary publish_latency, topic_load_times; // read-only
+    struct shard_interval {                              // read-only
+        double seconds;                                  // how long it was; 0: there was none yet
         uint64_t cache_hits, cache_misses, cache_evictions, cache_hit_bytes, read_miss_bytes; // in it
     } last; // the last whole interval of statistics
 
@@ -124,20 +125,20 @@ struct ox_shard {
     struct ox_meta_put put;                                 // private
     struct ox_timer tick;                                   // private: statistics
     uint64_t tick_ns;                                       // private: when rates were last computed
-    struct ox_map_node *tick_next;                          // private: the next topic whose interval ends; NULL: all have ended
-    double tick_seconds;                                    // private: the interval that ends
-    struct shard_interval marks;                            // private: totals at that time
-    struct ox_list nonpersistent;                           // read-only: those of the topics that have no log, by struct ox_topic.in_nonpersistent
-    struct ox_list rounds;                                  // private: over the topics (topic_round.c)
-    struct ox_list walks;                                   // private: over the topics, for metrics (gauges.c)
-    uint64_t turn_ns;                                       // private: the time of this turn, 0: nobody has asked
-    struct ox_turn_hook turn_over;                          // private: forgets it
-    struct shard_setup *setup;                              // private: nodes to be made, while STARTING
-    struct ox_policing *policing;                           // private: rounds over the topics
-    struct compactions *compactions;                        // private: runs of compaction, one after another
-    struct ox_map scopes;                                   // private: of struct policy_scope, by_ns
-    struct ox_map boards; // private: lists of topics that are watched, by namespace (topic_watch.c)
-    enum ox_err stop_err; // private: the first error of a topic's close
+    struct ox_map_node *tick_next; // private: the next topic whose interval ends; NULL: all have ended
+    double tick_seconds;           // private: the interval that ends
+    struct shard_interval marks;   // private: totals at that time
+    struct ox_list nonpersistent; // read-only: those of the topics that have no log, by struct ox_topic.in_nonpersistent
+    struct ox_list rounds;        // private: over the topics (topic_round.c)
+    struct ox_list walks;         // private: over the topics, for metrics (gauges.c)
+    uint64_t turn_ns;             // private: the time of this turn, 0: nobody has asked
+    struct ox_turn_hook turn_over;   // private: forgets it
+    struct shard_setup *setup;       // private: nodes to be made, while STARTING
+    struct ox_policing *policing;    // private: rounds over the topics
+    struct compactions *compactions; // private: runs of compaction, one after another
+    struct ox_map scopes;            // private: of struct policy_scope, by_ns
+    struct ox_map boards;            // private: lists of topics that are watched, by namespace (topic_watch.c)
+    enum ox_err stop_err;            // private: the first error of a topic's close
     bool stop_waits; // private: all topics are closed; operations that use scopes, or those of rounds, have not ended
 };
 

@@ -33,7 +33,7 @@ struct ox_topic {
     uint32_t magic;
     struct ox_shard *shard;
     struct ox_topic_name name;
-    struct ox_map_node by_name; // in shard->topics
+    struct ox_map_node by_name;      // in shard->topics
     struct ox_link in_nonpersistent; // in shard->nonpersistent, if it is one
     enum ox_topic_state state;
     struct ox_mledger *ml;              // NULL until it is open, and for a non-persistent topic

@@ -90,8 +90,7 @@ static void list_loaded(struct ox_topics_list *l)
 {
     OX_LIST_EACH(&l->shard->nonpersistent, link) {
         const struct ox_topic *t = CONTAINER_OF(link, struct ox_topic, in_nonpersistent);
-        if (t->state == OX_TOPIC_OPEN && !strcmp(t->name.ns, l->ns) &&
-            (l->with_system || !ox_topic_name_is_system(&t->name)))
+        if (t->state == OX_TOPIC_OPEN && !strcmp(t->name.ns, l->ns) && (l->with_system || !ox_topic_name_is_system(&t->name)))
             list_add(l, t->name.full);
     }
 }

@@ -118,10 +118,11 @@ struct ox_mledger {
     struct ox_map_node by_name;          // private: in factory->open
     uint64_t total_entries, total_bytes; // of all ledgers in the list
     struct ox_kv properties;
-    uint64_t read_entries, read_bytes, store_read_entries; // given to readers since the opening; those of them that came from a ledger
-    int64_t dropped;     // the last ledger of the former owner, found empty and dropped at this opening; -1: none
-    uint32_t trim_holds; // private: ox_mledger_hold_trim
-    void *impl;          // private: struct mledger_impl in mledger_int.h (record, appends in flight, sequences, timers)
+    uint64_t read_entries, read_bytes,
+        store_read_entries; // given to readers since the opening; those of them that came from a ledger
+    int64_t dropped;        // the last ledger of the former owner, found empty and dropped at this opening; -1: none
+    uint32_t trim_holds;    // private: ox_mledger_hold_trim
+    void *impl; // private: struct mledger_impl in mledger_int.h (record, appends in flight, sequences, timers)
 };
 
 // Opens (or creates) a log and all its cursors: recovers the last ledger, appends a fresh one. One open handle a name and process. Errors: NOT_FOUND (create false), BUSY (being opened or closed), CORRUPT (record), FENCED (lost the compare-and-set), and those of the stores.

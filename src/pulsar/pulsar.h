@@ -31,9 +31,10 @@ struct ox_pulsar {
     struct ox_list closing;       // private: sessions that have ended and whose stream or requests have not
     struct ox_arena arena;        // private: of the command at work
     struct ox_op *close_op;       // private
-    struct ox_metric connections, connections_total, connections_accepted, connections_refused, connections_closed, bad_frames; // private
+    struct ox_metric connections, connections_total, connections_accepted, connections_refused, connections_closed,
+        bad_frames;                                                                      // private
     struct ox_metric lookups_pending, lookup_answers, lookup_failures, lookup_redirects; // private
-    struct ox_summary lookup_latency; // private
+    struct ox_summary lookup_latency;                                                    // private
 };
 
 // Listens. Errors: ADDRESS_IN_USE, ACCESS, INVALID (host).

@@ -560,7 +560,8 @@ static void net_connect(struct ox_net *net, struct ox_op *op, const char *host, 
     ox_list_push_back(&p->connects, &k->link);
 }
 
-const struct ox_net_body sim_net_body = {.listen = net_listen, .unlisten = net_unlisten, .hold = net_hold, .connect = net_connect};
+const struct ox_net_body sim_net_body = {
+    .listen = net_listen, .unlisten = net_unlisten, .hold = net_hold, .connect = net_connect};
 
 void sim_net_crash(struct sim_process *p, enum ox_sim_crash how)
 {
