@@ -23,7 +23,7 @@ struct ox_admin_limits {
 struct ox_admin_setting_put {
     struct ox_op op; // Errors: NOT_FOUND (no setting that may change while the broker runs), INVALID (not allowed), those of the metadata store
     const char *name, *value; // in, borrowed until done; value NULL: what was set is removed
-    struct ox_str why;        // result of the first two errors: the reason; the caller's
+    struct ox_str why;        // result of the first two errors and of CORRUPT: the reason; the caller's
 };
 // The program's settings; supplied by it, since what they are is not known here. Zeroed: there are none to be seen.
 struct ox_admin_settings {

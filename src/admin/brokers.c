@@ -103,6 +103,8 @@ static void broker_changed(struct ox_op *op)
         admin_fail(c->request, HTTP_PRECONDITION_FAILED, "Can't %s non-dynamic configuration: %s", c->verb, why);
     else if (op->err == OX_E_INVALID)
         admin_fail(c->request, HTTP_PRECONDITION_FAILED, "Invalid dynamic-config value: %s", why);
+    else if (*why)
+        admin_fail(c->request, HTTP_INTERNAL_SERVER_ERROR, "%s", why);
     else
         admin_error(c->request, op->err, "configuration", c->put.name);
     ox_str_fini(&c->put.why);

@@ -2,6 +2,7 @@
 #include "base/assert.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -17,10 +18,19 @@ static void abort_signal(const char *why)
     (void)syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), SIGABRT, &info);
 }
 
+// Whoever handles the signal tells why, and may do better than wait for a reader of standard error.
+static bool abort_is_handled(void)
+{
+    struct sigaction there;
+    return sigaction(SIGABRT, NULL, &there) == 0 && there.sa_flags & SA_SIGINFO;
+}
+
 void ox_abort(const char *why)
 {
-    fprintf(stderr, "%s\n", why);
-    fflush(stderr);
+    if (!abort_is_handled()) {
+        fprintf(stderr, "%s\n", why);
+        fflush(stderr);
+    }
     abort_signal(why);
     abort();
 }

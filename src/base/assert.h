@@ -7,7 +7,8 @@
 // Prints the failed condition with its place and aborts.
 _Noreturn void ox_assert_failed(const char *condition, const char *file, int line, const char *function);
 
-// The end of a process that cannot go on: says why on standard error, then SIGABRT for this thread with the text as its value (a crash report takes it from there).
+// The end of a process that cannot go on: SIGABRT for this thread with the text as its value. A handler with siginfo says why (a crash report does); where there
+// is none, it is said on standard error before.
 _Noreturn void ox_abort(const char *why);
 
 #define OX_ASSERT(cond)                                            \

@@ -41,11 +41,11 @@ void ox_log_quote(struct ox_str *out, const char *text)
     ox_str_add(out, "\"", 1);
 }
 
-static void log_keep(struct ox_log_ring *ring, const struct ox_str *line)
+static void log_keep(struct ox_log_ring *ring, const char *line, size_t line_len)
 {
     char *to = ring->lines[ring->count % OX_LOG_RING_LINES];
-    size_t len = OX_MIN(line->len, (size_t)OX_LOG_RING_BYTES - 1);
-    memcpy(to, line->data, len);
+    size_t len = OX_MIN(line_len, (size_t)OX_LOG_RING_BYTES - 1);
+    memcpy(to, line, len);
     to[len - 1] = '\n';
     to[len] = 0;
     ring->count++;
@@ -59,8 +59,12 @@ static void str_cleanup(struct ox_str *s)
 void ox_log_line(struct ox_log *log, enum ox_log_level level, const char *event, const char *format, ...)
 {
     static const char *const names[] = {"DEBUG", "INFO", "WARN", "ERROR"};
+    static const char *const priorities[] = {"<7>", "<6>", "<4>", "<3>"};
     OX_CLEANUP(str_cleanup)
     struct ox_str line = {0}, pairs = {0};
+    if (log->priorities)
+        ox_str_adds(&line, priorities[level]);
+    size_t begin = line.len;
     log_add_time(&line, log->wall_ms(log->ctx));
     ox_str_addf(&line, " %s %s", names[level], event);
     va_list args;
@@ -73,7 +77,7 @@ void ox_log_line(struct ox_log *log, enum ox_log_level level, const char *event,
     }
     ox_str_add(&line, "\n", 1);
     if (log->ring)
-        log_keep(log->ring, &line);
+        log_keep(log->ring, line.data + begin, line.len - begin);
     if (level >= log->level)
         log->write(log->ctx, line.data, (unsigned)line.len);
 }

@@ -23,6 +23,7 @@ struct ox_log {
     uint64_t (*wall_ms)(void *ctx);                           // ms since 1970, for the line's time
     void *ctx;
     struct ox_log_ring *ring; // gets every line; NULL: none is kept
+    bool priorities; // each line begins with syslog's priority, "<6>", as systemd's journal takes it (sd-daemon(3)); not in the ring
 };
 
 // For a value that may hold spaces but no quotes: `"reason=" OX_LOG_Q`.

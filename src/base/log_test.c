@@ -80,8 +80,9 @@ static void test_log_priorities_go_before_the_line_and_not_into_the_ring(void **
     ox_info(&log, "two", "a=%d", 2);
     ox_warn(&log, "three", "a=%d", 3);
     ox_error(&log, "four", "a=%d", 4);
-    assert_string_equal(out.data, "<7>2023-11-14T22:13:20.123Z DEBUG one a=1\n<6>2023-11-14T22:13:20.123Z INFO two a=2\n"
-                                  "<4>2023-11-14T22:13:20.123Z WARN three a=3\n<3>2023-11-14T22:13:20.123Z ERROR four a=4\n");
+    assert_string_equal(out.data,
+                        "<7>2023-11-14T22:13:20.123Z DEBUG one a=1\n<6>2023-11-14T22:13:20.123Z INFO two a=2\n"
+                        "<4>2023-11-14T22:13:20.123Z WARN three a=3\n<3>2023-11-14T22:13:20.123Z ERROR four a=4\n");
     assert_string_equal(ring->lines[0], "2023-11-14T22:13:20.123Z DEBUG one a=1\n");
     free(ring);
     ox_str_fini(&out);

@@ -39,7 +39,7 @@ struct ox_loop {
     bool dead; // read-only: this (simulated) process has crashed: every port answers SHUTDOWN and does nothing
     struct ox_list turn_end; // private: hooks to run when the ready queue has run dry
     uint64_t turn_longest_ns; // how long the longest turn kept everybody else waiting since somebody set this to 0; 0 in a simulation
-    uint64_t turns_slow;      // read-only: turns longer than OX_TURN_SLOW_NS
+    uint64_t turns_slow; // read-only: turns longer than OX_TURN_SLOW_NS
 };
 
 // Prepares the shared part; called by bodies.

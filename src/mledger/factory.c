@@ -21,7 +21,6 @@ void ox_ml_settings_init(struct ox_ml_settings *s)
         .ack_flush_count = 1000,
         .guarded_records = true,
         .unstamped_max = INT64_MAX,
-        .inflight_bytes_max = OX_TOPIC_INFLIGHT_BYTES,
         .away_read_ns = 5 * OX_SEC,
         .follow_max = 16,
     };

@@ -34,7 +34,6 @@ struct ox_ml_settings {
     bool guarded_records; // pulsarCompatibleRecords=guarded (default): records that Pulsar would misread are written so that it refuses them
     int64_t unstamped_max; // largest id of a ledger that may be unstamped (the bootstrap record's maxLedgerId); above it somebody has lost a stamp: nobody knows the place. INT64_MAX: not known
     bool stamps; // true from right before the bootstrap record is written: ledgers' places are written into records
-    uint64_t inflight_bytes_max; // OX_TOPIC_INFLIGHT_BYTES
     uint64_t away_read_ns; // bookieClusterSwitch.oldLedgerReadTimeoutMs 5000, in ns: a read of another place than the active one ends with TIMEOUT then
     uint32_t follow_max; // bookieClusterSwitch.migrationConcurrency 16: rollovers at once when the active place has changed
 };

@@ -132,7 +132,7 @@ struct ox_ml_open {
     void *private_;
 };
 void ox_mledger_open(struct ox_ml_factory *f, struct ox_ml_open *op, const char *name, bool create);
-// Appends. Completion in order of the calls. Never blocks; the caller bounds what is in flight (factory->settings.inflight_bytes_max).
+// Appends. Completion in order of the calls. Never blocks; the caller bounds what is in flight.
 void ox_mledger_append(struct ox_mledger *ml, struct ox_ml_append *a);
 // Reads entries that are acknowledged, from the tail cache or the ledgers.
 void ox_mledger_read(struct ox_mledger *ml, struct ox_ml_read *r);

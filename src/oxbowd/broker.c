@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "io/posix/posix.h"
 #include "base/version.h"
+#include "io/posix/posix.h"
 #include "oxbowd/follow.h"
 #include "oxbowd/settings.h"
 
@@ -93,14 +93,15 @@ static ox_step start_metadata(struct ox_seq *s)
     return OX_WAIT(s, start_places);
 }
 
-static const char *start_advice(enum ox_err err)
+static const char *start_advice(const struct oxbowd *b, enum ox_err err)
 {
     if (err == OX_E_LOCKED)
         return "another oxbowd runs on this directory: stop it, or choose another one with --data DIR";
     if (err == OX_E_NO_SPACE)
         return "make room on its file system, then start again";
     if (err == OX_E_ACCESS)
-        return "give this user the right to write there";
+        return b->is_service ? "give this user the right to write there, and the unit ReadWritePaths= (systemctl edit)"
+                             : "give this user the right to write there";
     return "see the log above";
 }
 
@@ -122,7 +123,7 @@ static ox_step start_places(struct ox_seq *s)
 {
     struct oxbowd *b = oxbowd_of(s);
     if (s->err != OX_OK)
-        return start_failed(s, s->err, b->metadata_url, start_advice(s->err));
+        return start_failed(s, s->err, b->metadata_url, start_advice(b, s->err));
     ox_router_init(&b->router, b->loop);
     b->router_made = true;
     start_broker_id(b, (uint16_t)b->config->webServicePort);
@@ -131,7 +132,8 @@ static ox_step start_places(struct ox_seq *s)
                                      .meta = b->meta,
                                      .router = &b->router,
                                      .metrics = &b->metrics,
-                                     .opener = &b->opener.opener};
+                                     .opener = &b->opener.opener,
+                                     .is_service = b->is_service};
     settings_storage(b->config, &ports.config);
     ports.config.broker = b->broker_id;
     ports.config.default_uri = b->store_uri;
@@ -144,7 +146,7 @@ static ox_step start_instance(struct ox_seq *s)
 {
     struct oxbowd *b = oxbowd_of(s);
     if (s->err != OX_OK)
-        return start_failed(s, s->err, b->store_uri, start_advice(s->err));
+        return start_failed(s, s->err, b->store_uri, start_advice(b, s->err));
     ox_seq_bind(s, &b->get.op, "oxbowd.instance.read");
     ox_meta_get(b->meta, &b->get, INSTANCE_PATH);
     return OX_WAIT(s, start_instance_read);

@@ -18,10 +18,11 @@
 
 // Everything that runs. Zero it, set the public members, then oxbowd_start.
 struct oxbowd {
-    struct ox_loop *loop;      // public
-    struct ox_fs *fs;          // public
-    struct ox_net *net;        // public
-    bool rest;                 // public: REST is served
+    struct ox_loop *loop; // public
+    struct ox_fs *fs;     // public
+    struct ox_net *net;   // public
+    bool rest;            // public: REST is served
+    bool is_service;      // public: of systemd, whose unit says where it may write
     struct ox_meta *take_meta; // public: an open metadata store to be taken over instead of the configured one (simulator), or NULL
     struct ox_table_source table; // public: of the stores' ledger tables; zeroed: LMDB
     uint64_t segment_bytes; // public: of the stores' files, instead of the configured size (simulator); 0: as configured

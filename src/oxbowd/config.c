@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <regex.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -377,12 +378,39 @@ static bool config_same_name(const char *env, size_t env_len, const char *key)
     return *key == 0;
 }
 
-static enum ox_err config_set_env(struct ox_config *c, const char *name, size_t name_len, const char *value,
-                                  struct ox_str *error)
+static const struct ox_config_key *config_env_key(const char *name, size_t name_len)
 {
     for (size_t i = 0; i < OX_CONFIG_KEY_COUNT; i++)
         if (config_same_name(name, name_len, ox_config_keys[i].name))
-            return ox_config_set(c, ox_config_keys[i].name, value, error);
+            return &ox_config_keys[i];
+    return NULL;
+}
+
+static bool config_in_kubernetes(char *const *envp)
+{
+    while (*envp && strncmp(*envp, "KUBERNETES_SERVICE_HOST=", 24) != 0)
+        envp++;
+    return *envp != NULL;
+}
+
+// Kubernetes tells each container of the services around it; the variables of one whose name begins with "oxbow" look like settings.
+static bool config_is_neighbour(const char *variable)
+{
+    static const char form[] =
+        "^OXBOW_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_[A-Z]+(_(PROTO|PORT|ADDR))?)?)=";
+    regex_t regex;
+    OX_ASSERT(regcomp(&regex, form, REG_EXTENDED | REG_NOSUB) == 0);
+    bool is = regexec(&regex, variable, 0, NULL, 0) == 0;
+    regfree(&regex);
+    return is;
+}
+
+static enum ox_err config_set_env(struct ox_config *c, const char *name, size_t name_len, const char *value,
+                                  struct ox_str *error)
+{
+    const struct ox_config_key *key = config_env_key(name, name_len);
+    if (key)
+        return ox_config_set(c, key->name, value, error);
     OX_CLEANUP(ox_free_ptr)
     char *copy = ox_strndup(name, name_len);
     return config_unknown(copy, error);
@@ -391,9 +419,12 @@ static enum ox_err config_set_env(struct ox_config *c, const char *name, size_t 
 enum ox_err ox_config_environment(struct ox_config *c, char *const *envp, struct ox_config_trouble *t)
 {
     size_t before = t->errors.len;
+    bool kubernetes = config_in_kubernetes(envp);
     for (; *envp; envp++) {
         const char *equals = strchr(*envp, '=');
         if (strncmp(*envp, "OXBOW_", 6) != 0 || !equals || strncmp(*envp, "OXBOW_CRASH_POINT=", 18) == 0)
+            continue;
+        if (kubernetes && config_is_neighbour(*envp) && !config_env_key(*envp + 6, (size_t)(equals - *envp) - 6))
             continue;
         struct ox_str why = {0};
         if (config_set_env(c, *envp + 6, (size_t)(equals - *envp) - 6, equals + 1, &why) != OX_OK)

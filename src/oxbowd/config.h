@@ -49,7 +49,7 @@ enum ox_err ox_config_parse(struct ox_config *c, const char *name, const char *t
 // Reads and parses a file. Errors: NOT_FOUND, ACCESS, IO, INVALID.
 enum ox_err ox_config_load(struct ox_config *c, const char *path, struct ox_config_trouble *t) OX_CHECKED;
 // Sets keys from environment variables OXBOW_<KEY>, upper or lower case, underscores and a key's dot ignored (OXBOW_BROKER_SERVICE_PORT). envp ends with NULL.
-// OXBOW_CRASH_POINT is not a key. Errors: INVALID.
+// OXBOW_CRASH_POINT is not a key, nor is in Kubernetes what it sets for a service that is named so (OXBOW_SERVICE_HOST). Errors: INVALID.
 enum ox_err ox_config_environment(struct ox_config *c, char *const *envp, struct ox_config_trouble *t) OX_CHECKED;
 // Appends every key with its help, default and range, as for --help-config.
 void ox_config_describe(struct ox_str *out);

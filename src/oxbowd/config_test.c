@@ -164,6 +164,29 @@ static void test_config_environment_ignores_case_and_underscores(void **state)
     ox_config_fini(&c);
 }
 
+static void test_config_environment_of_kubernetes_is_not_about_settings(void **state)
+{
+    (void)state;
+    struct ox_config c;
+    struct ox_config_trouble trouble = {0};
+    ox_config_init(&c);
+    char *services[] = {"KUBERNETES_SERVICE_HOST=10.0.0.1",  "OXBOW_SERVICE_HOST=10.0.0.2",
+                        "OXBOW_SERVICE_PORT=6650",           "OXBOW_SERVICE_PORT_HTTP=8080",
+                        "OXBOW_PORT=tcp://10.0.0.2:6650",    "OXBOW_PORT_6650_TCP=tcp://10.0.0.2:6650",
+                        "OXBOW_PORT_6650_TCP_ADDR=10.0.0.2", "OXBOW_BROKER_SERVICE_HOST=10.0.0.3",
+                        "OXBOW_BROKER_SERVICE_PORT=7650",    NULL};
+    assert_int_equal(ox_config_environment(&c, services + 1, &trouble), OX_E_INVALID); // anywhere else it is a mistake
+    assert_int_equal(ox_config_environment(&c, services, &trouble), OX_OK);
+    assert_int_equal(c.brokerServicePort, 7650); // a key stays a key
+    char *bad[] = {"KUBERNETES_SERVICE_HOST=10.0.0.1", "OXBOW_WEB_SERVICE_PORT=x", "OXBOW_MAX_MESAGE_SIZE=1", NULL};
+    ox_config_trouble_fini(&trouble);
+    assert_int_equal(ox_config_environment(&c, bad, &trouble), OX_E_INVALID);
+    assert_non_null(strstr(ox_str_get(&trouble.errors), "OXBOW_WEB_SERVICE_PORT"));
+    assert_non_null(strstr(ox_str_get(&trouble.errors), "OXBOW_MAX_MESAGE_SIZE"));
+    ox_config_trouble_fini(&trouble);
+    ox_config_fini(&c);
+}
+
 static void test_config_describe_lists_every_key(void **state)
 {
     (void)state;
@@ -185,6 +208,7 @@ int main(void)
         cmocka_unit_test(test_config_an_empty_value_is_the_default),
         cmocka_unit_test(test_config_values_as_text_and_one_by_one),
         cmocka_unit_test(test_config_environment_ignores_case_and_underscores),
+        cmocka_unit_test(test_config_environment_of_kubernetes_is_not_about_settings),
         cmocka_unit_test(test_config_describe_lists_every_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,9 @@ static void dynamic_understand(struct dynamic *d)
 static void dynamic_got(struct ox_op *op)
 {
     struct dynamic *d = CONTAINER_OF(op, struct dynamic, get.op);
-    if (op->err == OX_OK)
+    if (!d->open) // the parts that would follow end
+        ox_buf_unref(&d->get.value);
+    else if (op->err == OX_OK)
         dynamic_understand(d);
     else if (op->err == OX_E_NOT_FOUND)
         dynamic_gone(d);
@@ -175,8 +177,11 @@ static ox_step change_write(struct ox_seq *s)
 {
     struct change *c = change_of(s);
     enum ox_err err;
-    if (!change_map(c, &err))
+    if (!change_map(c, &err)) {
+        if (err == OX_E_CORRUPT)
+            ox_str_adds(&c->user->why, DYNAMIC_PATH " in the metadata is no JSON object: it is not written over");
         return OX_FINISH(s, err);
+    }
     if (c->user->value)
         json_object_set_new(c->map, c->user->name, json_string(c->user->value));
     else

@@ -41,6 +41,13 @@ static void follow_shard(struct oxbowd *b)
     ox_shard_settings_changed(&b->shard, &before);
 }
 
+static void follow_pulsar(struct oxbowd *b)
+{
+    const char *advertised = b->pulsar.config.advertised;
+    settings_pulsar(b->config, &b->pulsar.config);
+    b->pulsar.config.advertised = advertised;
+}
+
 void follow_settings(struct oxbowd *b, const struct ox_config *before)
 {
     if (b->config->logLevel != before->logLevel)
@@ -54,5 +61,5 @@ void follow_settings(struct oxbowd *b, const struct ox_config *before)
     if (b->shard_made) // after the logs: retention is theirs
         follow_shard(b);
     if (b->pulsar_made)
-        settings_pulsar(b->config, &b->pulsar.config);
+        follow_pulsar(b);
 }

@@ -33,6 +33,22 @@ static const struct ox_config_key *live_key(const char *name)
     return key && key->live ? key : NULL;
 }
 
+// Sets one key, if that is allowed beside the others.
+static enum ox_err live_try(struct ox_config *c, const struct ox_config_key *key, const char *value, struct ox_str *why)
+{
+    struct ox_config next;
+    ox_config_init(&next);
+    ox_config_copy(&next, c);
+    enum ox_err err = live_set(&next, key, value, why);
+    if (err == OX_OK)
+        err = settings_check(&next, why);
+    if (err == OX_OK)
+        ox_config_take(c, &next, key);
+    ox_config_fini(&next);
+    return err;
+}
+
+// One that is not allowed, say since the segments are smaller now, leaves the others on record in force.
 static void live_lay(struct live *l, struct ox_config *next, const struct ox_kv *dynamic)
 {
     for (size_t i = 0; i < dynamic->count; i++) {
@@ -41,7 +57,7 @@ static void live_lay(struct live *l, struct ox_config *next, const struct ox_kv 
         struct ox_str why = {0}, quoted = {0};
         if (!key)
             ox_str_addf(&why, "%s is no key that can be changed here", p->key);
-        if ((!key || live_set(next, key, p->value, &why) != OX_OK) && why.len) {
+        if (!key || live_try(next, key, p->value, &why) != OX_OK) {
             ox_log_quote(&quoted, ox_str_get(&why));
             ox_warn(l->log, "settings.record.ignored", "why=%s", ox_str_get(&quoted));
         }
@@ -50,15 +66,14 @@ static void live_lay(struct live *l, struct ox_config *next, const struct ox_kv 
     }
 }
 
-// What would be in force: keys that are not live as they are.
-static void live_next(struct live *l, struct ox_config *next, const struct ox_config *given, const struct ox_kv *dynamic)
+// What would be in force without the record: keys that are not live as they are.
+static void live_next(struct live *l, struct ox_config *next, const struct ox_config *given)
 {
     ox_config_init(next);
     ox_config_copy(next, l->config);
     for (size_t i = 0; i < OX_CONFIG_KEY_COUNT; i++)
         if (ox_config_keys[i].live)
             ox_config_take(next, given, &ox_config_keys[i]);
-    live_lay(l, next, dynamic);
 }
 
 static void live_log_change(struct live *l, const struct ox_config *next, const struct ox_config_key *key)
@@ -95,9 +110,10 @@ static enum ox_err live_go(struct live *l, const struct ox_config *given, const 
 {
     struct ox_config next;
     struct ox_str why = {0}, quoted = {0};
-    live_next(l, &next, given, dynamic);
+    live_next(l, &next, given);
     enum ox_err err = settings_check(&next, &why);
     if (err == OX_OK) {
+        live_lay(l, &next, dynamic);
         live_take(l, &next);
     } else {
         ox_log_quote(&quoted, ox_str_get(&why));
@@ -152,9 +168,7 @@ enum ox_err live_check(const struct live *l, const char *name, const char *value
     struct ox_config next;
     ox_config_init(&next);
     ox_config_copy(&next, l->config);
-    enum ox_err err = live_set(&next, key, value, why);
-    if (err == OX_OK)
-        err = settings_check(&next, why);
+    enum ox_err err = live_try(&next, key, value, why);
     ox_config_fini(&next);
     return err;
 }

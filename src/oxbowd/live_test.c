@@ -391,6 +391,8 @@ static void test_dynamic_follows_the_node_and_keeps_what_others_have_in_it(void 
     ox_op_init(&p.op, r.broker.loop, ox_sim_done, "test");
     port.put(port.ctx, &p);
     assert_int_equal(ox_sim_wait(r.sim, &p.op), OX_E_CORRUPT); // not written over
+    assert_non_null(strstr(ox_str_get(&p.why), "/admin/configuration"));
+    ox_str_fini(&p.why);
     rig_fini(&r);
 }
 

@@ -44,6 +44,12 @@ static const char usage[] =
     "  --check-config    look at all settings, say everything that is wrong, then exit: 0 good, 2 bad\n"
     "  --help-config     all keys with their defaults and ranges; \"live\" ones may change while it runs\n";
 
+// One sentence for the user; the journal gets its priority, too.
+static void say(const char *priority, const char *kind, const char *sentence)
+{
+    fprintf(stderr, "%soxbowd: %s%s\n", ox_posix_journal() ? priority : "", kind, sentence);
+}
+
 static int usage_error(const char *what, const char *argument)
 {
     fprintf(stderr, "oxbowd: %s %s\n%s", what, argument, usage);
@@ -159,8 +165,10 @@ static void on_hangup(void *ctx)
 static void on_ready(struct oxbowd *b)
 {
     struct program *p = CONTAINER_OF(b, struct program, broker);
+    if (p->stop_wanted) // it has told that it ends
+        return;
     say_ready(p);
-    if (p->reload_wanted && !p->stop_wanted)
+    if (p->reload_wanted)
         reload_settings(p);
 }
 
@@ -173,8 +181,10 @@ static void on_ended(struct oxbowd *b, enum ox_err err)
 // The clean end takes too long: what is acknowledged is on disk, the next start recovers.
 static void on_late(struct oxbowd *b)
 {
-    fprintf(stderr, "oxbowd: no clean end within brokerShutdownTimeoutMs (waiting in %s); ending at once, the next start recovers\n",
-            b->seq.step);
+    OX_CLEANUP(ox_free_ptr)
+    char *sentence = ox_asprintf(
+        "no clean end within brokerShutdownTimeoutMs (waiting in %s); ending at once, the next start recovers", b->seq.step);
+    say("<3>", "", sentence);
     _exit(EXIT_FAILURE);
 }
 
@@ -186,6 +196,7 @@ static void run_ports(struct program *p, struct ox_log *log)
     b->fs = ox_posix_fs(b->loop);
     b->net = ox_posix_net(b->loop);
     b->rest = true;
+    b->is_service = ox_posix_is_service();
     ox_posix_on_signal(b->loop, on_signal, p);
     ox_posix_on_hangup(b->loop, on_hangup, p);
 }
@@ -229,13 +240,13 @@ static int run(struct ox_config *c, const struct options *o)
     run_loop(&p, o);
     bool trouble = p.broker.trouble.len > 0;
     if (trouble)
-        fprintf(stderr, "oxbowd: %s\n", ox_str_get(&p.broker.trouble));
+        say("<3>", "", ox_str_get(&p.broker.trouble));
     ox_str_fini(&p.broker.trouble);
     return trouble ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 // Each line of what is wrong, with the program's name.
-static void print_lines(const char *kind, const struct ox_str *lines)
+static void print_lines(const char *priority, const char *kind, const struct ox_str *lines)
 {
     OX_CLEANUP(ox_free_ptr)
     char *copy = ox_strdup(ox_str_get(lines));
@@ -243,7 +254,7 @@ static void print_lines(const char *kind, const struct ox_str *lines)
         next = strchr(line, '\n');
         if (next)
             *next++ = 0;
-        fprintf(stderr, "oxbowd: %s%s\n", kind, line);
+        say(priority, kind, line);
     }
 }
 
@@ -253,8 +264,8 @@ static int configured(const struct options *o)
     struct ox_config_trouble trouble = {0};
     ox_config_init(&c);
     enum ox_err err = sources_read(&o->sources, &c, &trouble);
-    print_lines("warning: ", &trouble.warnings);
-    print_lines("", &trouble.errors);
+    print_lines("<4>", "warning: ", &trouble.warnings);
+    print_lines("<3>", "", &trouble.errors);
     ox_config_trouble_fini(&trouble);
     int status = err != OX_OK ? EXIT_USAGE : o->check_only ? EXIT_SUCCESS : run(&c, o);
     ox_config_fini(&c);

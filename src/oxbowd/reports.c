@@ -2,16 +2,19 @@
 #include "oxbowd/reports.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 
+// Nothing else that begins like one, such as an operator's notes about it.
 static int reports_match(const struct dirent *entry)
 {
-    size_t len = strlen(entry->d_name);
-    return strncmp(entry->d_name, "crash-", 6) == 0 && len > 10 && strcmp(entry->d_name + len - 4, ".txt") == 0;
+    int end = 0;
+    (void)sscanf(entry->d_name, "crash-%*8[0-9]T%*6[0-9]Z-%*[0-9].txt%n", &end);
+    return end > 0 && !entry->d_name[end];
 }
 
 static int reports_order(const struct dirent **a, const struct dirent **b)

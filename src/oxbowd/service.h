@@ -2,6 +2,7 @@
 #ifndef OXBOWD_SERVICE_H
 #define OXBOWD_SERVICE_H
 
+#include "base/str.h"
 #include "io/posix/posix.h"
 
 // Zeroed before service_start. Without a service manager nothing happens.
@@ -10,6 +11,9 @@ struct service {
     struct ox_posix_notify *manager; // private; NULL: there is none
     struct ox_timer watchdog;        // private
     uint64_t watchdog_ns;            // private: between two signs of life
+    struct ox_str unsent;  // private: what the service manager had no room for; what is said later is stronger
+    struct ox_timer again; // private: tells it that
+    unsigned tries;        // private
 };
 // Looks for it and begins with signs of life if they are wanted: sent by the loop's timer, so a loop that is stuck sends none.
 void service_start(struct service *s, struct ox_loop *loop);

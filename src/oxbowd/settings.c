@@ -51,7 +51,6 @@ void settings_mledger(const struct ox_config *c, struct ox_ml_settings *ret)
     ret->trim_delay_ns = (uint64_t)c->managedLedgerTrimDelaySeconds * OX_SEC;
     ret->skip_unrecoverable = c->autoSkipNonRecoverableData;
     ret->guarded_records = c->pulsarCompatibleRecords == OX_CONFIG_PULSAR_COMPATIBLE_RECORDS_GUARDED;
-    ret->inflight_bytes_max = (uint64_t)c->maxTopicPublishBufferSizeInMB * MIB;
     ret->follow_max = (uint32_t)c->bookieClusterSwitch_migrationConcurrency;
     ret->away_read_ns = (uint64_t)c->bookieClusterSwitch_oldLedgerReadTimeoutMs * OX_MS;
 }
@@ -292,11 +291,6 @@ enum ox_err settings_check(const struct ox_config *c, struct ox_str *error)
     if (!ox_meta_path_valid(c->bookieClusterSwitch_configPath) || strcmp(c->bookieClusterSwitch_configPath, "/") == 0) {
         ox_str_addf(error, "bookieClusterSwitch.configPath: \"%s\" is no path; use one such as /admin/bookie-clusters",
                     c->bookieClusterSwitch_configPath);
-        return OX_E_INVALID;
-    }
-    if (!settings_types(c->subscriptionTypesEnabled)) {
-        ox_str_addf(error, "subscriptionTypesEnabled: \"%s\" is no list of Exclusive, Shared, Failover, Key_Shared",
-                    c->subscriptionTypesEnabled);
         return OX_E_INVALID;
     }
     if (!settings_types(c->subscriptionTypesEnabled)) {

@@ -1,6 +1,8 @@
 """test_admin_rest.py - REST as a real Pulsar 4.0.7 answers it: call by call the status, and what the body is, as recorded in golden."""
 import concurrent.futures
 import json
+import socket
+import time
 import urllib.parse
 
 import pulsar
@@ -171,6 +173,72 @@ def test_a_bundle_is_split_among_its_topics(shared_broker, client):
     for producer in producers:
         producer.send(b"after the split")
     assert shared_broker.rest("PUT", path).status == 412  # it is no bundle any more
+
+
+def test_the_bundle_with_most_topics_is_split(shared_broker):
+    """As `pulsar-admin namespaces split-bundle --bundle-type LARGEST` asks; of equal ones the first."""
+    assert shared_broker.rest("PUT", "namespaces/public/largest").status == 204
+    assert shared_broker.rest("PUT", "namespaces/public/largest/LARGEST/split").status == 204
+    bounds = ["0x00000000", "0x20000000", "0x40000000", "0x80000000", "0xc0000000", "0xffffffff"]
+    assert shared_broker.rest("GET", "namespaces/public/largest/bundles").json()["boundaries"] == bounds
+    for i in range(9):
+        assert shared_broker.rest("PUT", f"persistent/public/largest/t{i}").status == 204
+    counts = [len(positions(shared_broker, "public/largest", f"{low}_{high}")) for low, high in zip(bounds, bounds[1:])]
+    most = counts.index(max(counts))
+    assert shared_broker.rest("PUT", "namespaces/public/largest/LARGEST/split?splitAlgorithmName=topic_count_equally_divide").status == 204
+    after = shared_broker.rest("GET", "namespaces/public/largest/bundles").json()["boundaries"]
+    assert after[:most + 1] == bounds[:most + 1] and after[most + 2:] == bounds[most + 1:] and sum(counts) == 9
+    assert shared_broker.rest("PUT", "namespaces/public/no-such/LARGEST/split").status == 404
+
+
+def test_positions_of_some_topics_of_a_bundle(shared_broker):
+    """Named several times, encoded once or twice, a partitioned one for its partitions."""
+    assert shared_broker.rest("PUT", "namespaces/public/some", '{"bundles":{"numBundles":1}}').status == 204
+    for name in ("a", "b", "c"):
+        assert shared_broker.rest("PUT", f"persistent/public/some/{name}").status == 204
+    assert shared_broker.rest("PUT", "persistent/public/some/parts/partitions", "2").status == 204
+    full = "persistent://public/some/"
+
+    def asked(*topics, times=1):
+        query = "&".join(f"topics={quoted(full + topic, times)}" for topic in topics)
+        found = shared_broker.rest("GET", f"namespaces/public/some/0x00000000_0xffffffff/topicHashPositions?{query}").json()
+        return sorted(topic.removeprefix(full) for topic in found["topicHashPositions"])
+
+    assert asked() == ["a", "b", "c", "parts-partition-0", "parts-partition-1"]
+    for times in (1, 2):
+        assert asked("a", "c", "no-such", times=times) == ["a", "c"]
+        assert asked("parts", times=times) == ["parts-partition-0", "parts-partition-1"]
+    assert asked("no-such") == []
+
+
+@pytest.mark.parametrize("given, kept", [
+    ('{"numBundles":200}', 200), ('{"numBundles":4097}', None), ('{"numBundles":4294967297}', None), ('{"numBundles":"x"}', None), ("7", None), ('{"numBundles":3,"boundaries":{}}', None),
+    ('{"numBundles":1,"boundaries":["0x00000000","0x10000000","0x20000000","0xffffffff"]}', 3)])
+def test_a_namespace_gets_the_bundles_that_are_asked_for_or_none(shared_broker, given, kept):
+    assert shared_broker.rest("PUT", "namespaces/public/asked", '{"bundles":%s}' % given).status == (204 if kept else 400)
+    made = shared_broker.rest("GET", "namespaces/public/asked/bundles")
+    if kept:
+        assert (made.json()["numBundles"], len(made.json()["boundaries"])) == (kept, kept + 1)
+        assert shared_broker.rest("DELETE", "namespaces/public/asked").status == 204
+    else:
+        assert made.status == 404
+
+
+def test_many_who_ask_for_all_topics_hold_nobody_up(broker):
+    """One walk over all topics goes on at a time; the others wait without a share of the turns."""
+    assert broker.rest("PUT", "persistent/public/default/many/partitions", "600").status == 204
+    assert broker.rest("PUT", "persistent/public/default/many/subscription/s", '"earliest"').status == 204
+    asking = [socket.create_connection(("127.0.0.1", broker.web_port), timeout=60) for _ in range(60)]
+    began = time.monotonic()
+    for one in asking:
+        one.sendall(b"GET /admin/v2/broker-stats/topics HTTP/1.1\r\nHost: a\r\n\r\n")
+    took = []
+    for one in (asking[0], asking[-1]):
+        assert one.recv(15) == b"HTTP/1.1 200 OK"
+        took.append(time.monotonic() - began)
+    assert took[0] < took[1] / 4
+    for one in asking:
+        one.close()
 
 
 def test_a_namespace_with_a_wrong_policy_is_not_made(shared_broker):

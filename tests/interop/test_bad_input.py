@@ -1,5 +1,6 @@
 """test_bad_input.py - broken frames, impossible requests, wrong settings, damaged and full disks: the answer that Pulsar's clients expect or a
 sentence that names the thing and the way out; other connections unharmed, the broker alive, nothing acknowledged lost."""
+import json
 import os
 import pathlib
 import shutil
@@ -474,18 +475,38 @@ def test_data_folder_below_a_file(new_broker):
     assert status == 1 and str(new_broker.folder / "file") in sentence(text) and "--data" in sentence(text)
 
 
-def test_data_folder_that_may_not_be_written(new_broker):
-    """Root may write everywhere, so for root the program runs as nobody."""
+@pytest.fixture
+def nobody(new_broker):
+    """What goes before a command so that it is run by somebody who is not root: root may write everywhere."""
+    before = () if os.geteuid() else ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
+    program = pathlib.Path(new_broker.command()[0])
+    if before and not (shutil.which("setpriv") and all(parent.stat().st_mode & 1 for parent in program.parents)):
+        pytest.skip("needs a user that is not root and can reach the program")
+    return before
+
+
+@pytest.mark.parametrize("env, says_unit", [({}, False), ({"INVOCATION_ID": "0123456789abcdef"}, True)])
+def test_data_folder_that_may_not_be_written(new_broker, nobody, env, says_unit):
     with tempfile.TemporaryDirectory() as folder:
         data = pathlib.Path(folder) / "data"
         data.mkdir(mode=0o555)
         os.chmod(folder, 0o755)
-        before = () if os.geteuid() else ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
-        program = pathlib.Path(new_broker.command()[0])
-        if before and not (shutil.which("setpriv") and all(parent.stat().st_mode & 1 for parent in program.parents)):
-            pytest.skip("needs a user that is not root and can reach the program")
-        status, text = run(new_broker, data=data, before=before)
+        status, text = run(new_broker, data=data, before=nobody, env=env)
     assert status == 1 and str(data) in sentence(text) and "right to write" in sentence(text), text
+    assert ("ReadWritePaths=" in sentence(text)) == says_unit
+
+
+def test_storage_folder_that_the_unit_forbids(nobody):
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        with Broker(folder) as broker:
+            plain, other = broker.command, pathlib.Path(folder) / "other"
+            other.mkdir(mode=0o555)
+            broker.command = lambda *settings: [*nobody, *plain(*settings)]
+            broker.start(env={"INVOCATION_ID": "0123456789abcdef"})
+            answer = broker.rest("POST", "bookie-clusters/big", json.dumps({"metadataServiceUri": f"embedded:{other}/big"}))
+            assert answer.status == 400 and str(other) in answer.reason() and "its unit: ReadWritePaths=" in answer.reason(), answer.text
+            end(broker)
 
 
 # ---- full disks --------------------------------------------------------------------------------------------------------

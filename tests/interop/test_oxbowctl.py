@@ -328,15 +328,6 @@ def test_names_with_all_kinds_of_characters_arrive(broker):
         assert ctl("topics", "subscriptions", topic) == ""
 
 
-@pytest.mark.skipif(OXBOWCTL.exists() and b"__asan_init" in OXBOWCTL.read_bytes(), reason="a build with sanitizers is slow")
-def test_a_call_takes_less_than_20_ms(broker):
-    def took():
-        start = time.monotonic()
-        subprocess.run([OXBOWCTL, "--url", broker.web_url, "brokers", "health"], stdout=subprocess.DEVNULL, check=True)
-        return time.monotonic() - start
-    assert min(took() for _ in range(20)) < 0.02  # the best one: what else the machine does is not meant
-
-
 def test_nobody_answers_and_nothing_hangs():
     start = time.monotonic()
     done = subprocess.run([OXBOWCTL, "topics", "list", "public/default", "--url", "http://127.0.0.1:1"], capture_output=True, text=True, timeout=30)

@@ -83,7 +83,7 @@ class Hour:
     def another_disk(self):
         """As docs/operating.md says: a folder elsewhere is refused until the unit allows it."""
         register = "oxbowctl bookie-clusters register big --metadata-service-uri embedded:/disk2/oxbow"
-        self.check(f"install -d -o oxbow -g oxbow -m 0750 /disk2/oxbow && ! {register}", "access is denied")
+        self.check(f"install -d -o oxbow -g oxbow -m 0750 /disk2/oxbow && ! {register}", "access is denied.*ReadWritePaths=")
         unit = "/etc/systemd/system/oxbowd.service.d"
         self.check(f"mkdir {unit} && printf '[Service]\\nReadWritePaths=/disk2/oxbow\\n' >{unit}/disk.conf && systemctl daemon-reload && systemctl restart oxbowd")
         self.check(f"{register} && oxbowctl bookie-clusters precheck big")
@@ -94,6 +94,9 @@ class Hour:
         self.check(f"kill -SEGV {before}")
         self.check(f"for i in $(seq 100); do sleep 0.1; [ $(systemctl show -P MainPID oxbowd) = {before} ] || systemctl -q is-active oxbowd && break; done; oxbowctl brokers health")
         self.check("cat /var/lib/oxbow/crash-*.txt", "signal SIGSEGV")
+        told = self.check("journalctl --no-pager -u oxbowd -p warning", "oxbowd.crash_reports")
+        if "oxbowd.ready" in told:
+            self.fail("lines of the log have no priority of their own")
 
     def upgrade(self):
         """A package over itself: the broker is started again, data and settings are there."""

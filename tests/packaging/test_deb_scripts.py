@@ -1,5 +1,6 @@
 """What the package's scripts do on a machine where things are not as usual: in a mount namespace, with stand-ins for the programs that would change this machine."""
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -7,10 +8,11 @@ import pytest
 
 SCRIPTS = Path(__file__).resolve().parent.parent.parent / "packaging/deb"
 STANDS_IN = "adduser chown deb-systemd-helper deb-systemd-invoke systemctl"
-# /etc and /var/lib are empty and in memory; `other` is a folder outside of both.
+# /etc, /run and /var/lib are empty and in memory, systemd runs; `other` is a folder outside of them.
 FRAME = r"""
 set -e
 mount -t tmpfs tmpfs /etc
+mount -t tmpfs tmpfs /run
 mount -t tmpfs tmpfs /var/lib
 mkdir -p "$1/bin" "$1/other"
 for name in %s; do printf '#!/bin/sh\necho %%s "$@" >>%%s\n' "$name" "$1/calls" >"$1/bin/$name"; done
@@ -18,7 +20,7 @@ printf '#!/bin/sh\nexit 1\n' >"$1/bin/dpkg-statoverride"
 chmod +x "$1"/bin/*
 PATH=$1/bin:$PATH
 other=$1/other
-mkdir -p /etc/oxbow /var/lib/oxbow/store
+mkdir -p /run/systemd/system /etc/oxbow /var/lib/oxbow/store
 touch /etc/oxbow/oxbowd.conf /var/lib/oxbow/store/one
 script() { name=$1; shift; sh "$SCRIPTS/$name" "$@"; }
 """ % STANDS_IN
@@ -63,3 +65,11 @@ def test_installation_sets_user_and_modes_once(tmp_path):
     assert status == 0, out
     assert "750 /var/lib/oxbow\n750 /etc/oxbow\n640 /etc/oxbow/oxbowd.conf\n" in out and "adduser --system --group" in out
     assert "chown oxbow:oxbow /var/lib/oxbow\n" in out and "chown root:oxbow /etc/oxbow/oxbowd.conf\n" in out
+
+
+@pytest.mark.parametrize("call, does", [("prerm remove", "stop"), ("prerm upgrade 0.2.0", None), ("postinst configure ''", "start"), ("postinst configure 0.0.9", "restart"),
+                                        ("postinst abort-upgrade 0.2.0", None), ("postinst abort-remove", "start"), ("postrm remove", None)])
+def test_what_becomes_of_the_service(tmp_path, call, does):
+    status, out = run(tmp_path, f'touch "$1/calls"\nscript {call}\ncat "$1/calls"')
+    assert status == 0, out
+    assert re.findall(r"deb-systemd-invoke (\w+) oxbowd.service", out) == ([does] if does else []), out

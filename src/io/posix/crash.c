@@ -1,5 +1,6 @@
 // crash.c - a report of a process that goes wrong, written by its signal handler: nothing here allocates, locks or formats with stdio once it has happened.
 #include <elf.h>
+#include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
@@ -32,25 +33,21 @@ static struct crash_state *crash_state;
 
 // ---- writing
 
-struct report {
-    int fds[2];
-    size_t count;
-};
-
-static void report_bytes(const struct report *r, const char *data, size_t len)
+static void report_bytes(int fd, const char *data, size_t len)
 {
-    for (size_t i = 0; i < r->count; i++)
-        for (size_t done = 0; done < len;) {
-            ssize_t n = write(r->fds[i], data + done, len - done);
-            if (n <= 0)
-                break;
-            done += (size_t)n;
-        }
+    for (size_t done = 0; done < len;) {
+        ssize_t n = write(fd, data + done, len - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return;
+        done += (size_t)n;
+    }
 }
 
-static void report_text(const struct report *r, const char *text)
+static void report_text(int fd, const char *text)
 {
-    report_bytes(r, text, strlen(text));
+    report_bytes(fd, text, strlen(text));
 }
 
 // Digits of a number in a base up to 16, at least `width` of them. Returns behind the last; ends with a zero.
@@ -66,12 +63,12 @@ static char *crash_digits(char *to, uint64_t value, unsigned base, unsigned widt
     return to;
 }
 
-static void report_number(const struct report *r, const char *before, uint64_t value, unsigned base)
+static void report_number(int fd, const char *before, uint64_t value, unsigned base)
 {
     char text[32];
     crash_digits(text, value, base, 1);
-    report_text(r, before);
-    report_text(r, text);
+    report_text(fd, before);
+    report_text(fd, text);
 }
 
 // ---- time: gmtime may not be called in a handler
@@ -129,80 +126,83 @@ static int crash_open(const struct ox_posix_crash *about, const char *time)
 }
 
 // Who has sent it, or what the memory was; for ox_abort the text.
-static void report_cause(const struct report *r, const siginfo_t *info)
+static void report_cause(int fd, const siginfo_t *info)
 {
     bool own = info->si_code == SI_QUEUE && info->si_pid == getpid();
     if (own && info->si_value.sival_ptr) {
-        report_text(r, "\nwhy ");
-        report_text(r, info->si_value.sival_ptr);
+        report_text(fd, "\nwhy ");
+        report_text(fd, info->si_value.sival_ptr);
     } else if (info->si_code <= 0) {
-        report_number(r, "\nsent by process ", (uint64_t)info->si_pid, 10);
-        report_number(r, " of user ", info->si_uid, 10);
+        report_number(fd, "\nsent by process ", (uint64_t)info->si_pid, 10);
+        report_number(fd, " of user ", info->si_uid, 10);
     } else {
-        report_number(r, "\naddress 0x", (uint64_t)(uintptr_t)info->si_addr, 16);
-        report_number(r, " code ", (uint64_t)info->si_code, 10);
+        report_number(fd, "\naddress 0x", (uint64_t)(uintptr_t)info->si_addr, 16);
+        report_number(fd, " code ", (uint64_t)info->si_code, 10);
     }
 }
 
-static void report_head(const struct report *r, const struct crash_state *c, int signo, const siginfo_t *info,
-                        const char *time)
+static void report_head(int fd, const struct crash_state *c, int signo, const siginfo_t *info, const char *time)
 {
-    report_text(r, "\n---- crash report\ntime ");
-    report_text(r, time);
-    report_text(r, "\nversion ");
-    report_text(r, c->about->version);
-    report_text(r, "\nbuild ");
-    report_text(r, c->build_id);
-    report_number(r, "\nprocess ", (uint64_t)getpid(), 10);
-    report_number(r, " thread ", (uint64_t)syscall(SYS_gettid), 10);
-    report_text(r, "\nsignal ");
-    report_text(r, crash_name(signo));
-    report_cause(r, info);
-    report_text(r, "\n");
+    report_text(fd, "\n---- crash report\ntime ");
+    report_text(fd, time);
+    report_text(fd, "\nversion ");
+    report_text(fd, c->about->version);
+    report_text(fd, "\nbuild ");
+    report_text(fd, c->build_id);
+    report_number(fd, "\nprocess ", (uint64_t)getpid(), 10);
+    report_number(fd, " thread ", (uint64_t)syscall(SYS_gettid), 10);
+    report_text(fd, "\nsignal ");
+    report_text(fd, crash_name(signo));
+    report_cause(fd, info);
+    report_text(fd, "\n");
 }
 
-static void report_backtrace(const struct report *r)
+static void report_backtrace(int fd)
 {
     void *frames[FRAMES_MAX];
     int n = backtrace(frames, FRAMES_MAX);
     report_text(
-        r,
+        fd,
         "\nbacktrace (a line's place in the source: addr2line -fipe PROGRAM +0x..., with the program of this build)\n");
-    for (size_t i = 0; i < r->count; i++)
-        backtrace_symbols_fd(frames, n, r->fds[i]);
+    backtrace_symbols_fd(frames, n, fd);
 }
 
-static void report_events(const struct report *r, const struct ox_log_ring *ring)
+static void report_events(int fd, const struct ox_log_ring *ring)
 {
     if (!ring)
         return;
     uint64_t first = ring->count - OX_MIN(ring->count, (uint64_t)OX_LOG_RING_LINES);
-    report_text(r, "\nlast events, those below the log's level too\n");
+    report_text(fd, "\nlast events, those below the log's level too\n");
     for (uint64_t i = first; i < ring->count; i++) {
         const char *line = ring->lines[i % OX_LOG_RING_LINES];
-        report_bytes(r, line, strnlen(line, OX_LOG_RING_BYTES));
+        report_bytes(fd, line, strnlen(line, OX_LOG_RING_BYTES));
     }
 }
 
+// The backtrace comes last: a broken stack may end it, and us.
+static void report_write(int fd, const struct crash_state *c, int signo, const siginfo_t *info, const char *time)
+{
+    report_head(fd, c, signo, info, time);
+    report_events(fd, c->about->ring);
+    report_backtrace(fd);
+    report_text(fd, "---- end of the crash report\n");
+}
+
+// First into the file: standard error may be a pipe that nobody reads.
 static void crash_report(const struct crash_state *c, int signo, const siginfo_t *info)
 {
-    struct report r = {.fds = {STDERR_FILENO}, .count = 1};
     struct timespec now;
     char time[24];
     clock_gettime(CLOCK_REALTIME, &now);
     crash_time(time, (uint64_t)now.tv_sec);
-    int fd = crash_open(c->about, time);
-    if (fd >= 0)
-        r.fds[r.count++] = fd;
-    report_head(&r, c, signo, info, time);
-    report_backtrace(&r);
-    report_events(&r, c->about->ring);
-    report_text(&r, "---- end of the crash report\n");
-    if (fd >= 0)
-        close(fd);
+    const int fds[] = {crash_open(c->about, time), STDERR_FILENO};
+    for (size_t i = 0; i < OX_COUNT(fds); i++)
+        if (fds[i] >= 0)
+            report_write(fds[i], c, signo, info, time);
 }
 
-// The signal's handler is the default by now (SA_RESETHAND). A fault comes again when its instruction does; a signal that was sent has to be sent again.
+// Afterwards the signal has its usual effect: a fault comes again when its instruction does, a signal that was sent has to be sent again. Until then
+// other threads that fault come here, too, and one that faults within the handler ends the process, since these signals are blocked in it.
 static void crash_came(int signo, siginfo_t *info, void *context)
 {
     (void)context;
@@ -212,6 +212,7 @@ static void crash_came(int signo, siginfo_t *info, void *context)
             left = sleep(left);
     alarm(REPORT_SECONDS);
     crash_report(c, signo, info);
+    signal(signo, SIG_DFL);
     if (info->si_code <= 0)
         raise(signo);
 }
@@ -244,7 +245,7 @@ static int crash_find_id(struct dl_phdr_info *info, size_t size, void *arg)
 // A handler that is there already stays: a sanitizer tells more about what is its own.
 static void crash_catch(int signo)
 {
-    struct sigaction action = {.sa_sigaction = crash_came, .sa_flags = SA_SIGINFO | SA_ONSTACK | (int)SA_RESETHAND}, there;
+    struct sigaction action = {.sa_sigaction = crash_came, .sa_flags = SA_SIGINFO | SA_ONSTACK}, there;
     OX_ASSERT(sigaction(signo, NULL, &there) == 0);
     if (there.sa_flags & SA_SIGINFO || there.sa_handler != SIG_DFL)
         return;
@@ -254,13 +255,22 @@ static void crash_catch(int signo)
     OX_ASSERT(sigaction(signo, &action, NULL) == 0);
 }
 
-static void crash_stack(void)
+void *posix_crash_stack_new(void)
 {
     stack_t stack = {.ss_size = STACK_BYTES}, there;
     if (sigaltstack(NULL, &there) == 0 && !(there.ss_flags & SS_DISABLE))
-        return;
+        return NULL;
     stack.ss_sp = ox_malloc(STACK_BYTES);
     OX_ASSERT(sigaltstack(&stack, NULL) == 0);
+    return stack.ss_sp;
+}
+
+void posix_crash_stack_free(void *stack)
+{
+    const stack_t none = {.ss_flags = SS_DISABLE};
+    if (stack)
+        OX_ASSERT(sigaltstack(&none, NULL) == 0);
+    ox_free(stack);
 }
 
 void ox_posix_crash_install(const struct ox_posix_crash *crash)
@@ -273,7 +283,7 @@ void ox_posix_crash_install(const struct ox_posix_crash *crash)
     dl_iterate_phdr(crash_find_id, c);
     (void)backtrace(&frame, 1); // loads what it needs
     crash_state = c;
-    crash_stack();
+    (void)posix_crash_stack_new(); // for the rest of the process's life
     for (size_t i = 0; i < OX_COUNT(crash_signals); i++)
         crash_catch(crash_signals[i]);
 }

@@ -153,12 +153,17 @@ static void job_dies(struct ox_job *job)
     die_by_recursion();
 }
 
+static void job_done(struct ox_op *op)
+{
+    (void)op;
+}
+
 static void die_by_recursion_in_a_job(void)
 {
     struct ox_log log = {.level = OX_LOG_ERROR, .write = test_line, .wall_ms = test_ms};
     struct ox_loop *loop = ox_posix_loop_new(&log);
     struct ox_job job = {.run = job_dies, .lane = OX_LANE_POOL};
-    ox_op_init(&job.op, loop, NULL, "test");
+    ox_op_init(&job.op, loop, job_done, "test");
     ox_job_submit(loop, &job);
     ox_posix_run(loop);
 }
@@ -204,7 +209,7 @@ static void test_crash_without_a_stack_still_tells_the_last_events(void **state)
 }
 
 // Nobody reads what the process says.
-static void die_unheard(void)
+static void stop_listening(void)
 {
     int ends[2];
     char block[4096] = {0};
@@ -213,18 +218,32 @@ static void die_unheard(void)
         ;
     fcntl(ends[1], F_SETFL, 0);
     dup2(ends[1], STDERR_FILENO);
+}
+
+static void die_unheard_by_address(void)
+{
+    stop_listening();
     die_by_address();
+}
+
+static void die_unheard_by_assertion(void)
+{
+    stop_listening();
+    die_by_assertion();
 }
 
 static void test_crash_report_is_whole_though_standard_error_is_stuck(void **state)
 {
     (void)state;
-    struct ox_str report = {0};
-    int status = child_dies(die_unheard, &report);
-    assert_true(WIFSIGNALED(status));
-    expect(&report, "DEBUG test.event i=200\n");
-    expect(&report, "---- end of the crash report\n");
-    ox_str_fini(&report);
+    void (*const ways[])(void) = {die_unheard_by_address, die_unheard_by_assertion};
+    for (size_t i = 0; i < OX_COUNT(ways); i++) {
+        struct ox_str report = {0};
+        int status = child_dies(ways[i], &report);
+        assert_true(WIFSIGNALED(status));
+        expect(&report, "DEBUG test.event i=200\n");
+        expect(&report, "---- end of the crash report\n");
+        ox_str_fini(&report);
+    }
 }
 
 static void test_crash_fault_tells_the_address(void **state)
@@ -238,7 +257,8 @@ static void test_crash_fault_tells_the_address(void **state)
         assert_true(WIFSIGNALED(status));
         assert_int_equal(WTERMSIG(status), SIGSEGV);
         expect(&report, "signal SIGSEGV\naddress 0x");
-        expect(&report, ways[i] == die_by_recursion || ways[i] == die_by_recursion_in_a_job ? "address 0x7" : "address 0x12340 code 1");
+        expect(&report, ways[i] == die_by_recursion || ways[i] == die_by_recursion_in_a_job ? "address 0x7"
+                                                                                            : "address 0x12340 code 1");
         expect(&report, "DEBUG test.event i=200\n");
         expect(&report, "---- end of the crash report\n");
         ox_str_fini(&report);

@@ -42,11 +42,13 @@ static void lane_give_back(struct posix_loop *p, struct ox_job *job)
 static void lane_thread(void *arg)
 {
     struct posix_lane *lane = arg;
+    void *stack = posix_crash_stack_new();
     for (struct ox_job *job; (job = lane_take(lane));) {
         job->run(job);
         lane_give_back(lane->owner, job);
         lane_look(lane);
     }
+    posix_crash_stack_free(stack);
 }
 
 static void lane_start(struct posix_lane *lane, int threads)

@@ -6,16 +6,16 @@
 #include "io/posix/posix_int.h"
 #include "io/posix/stream.h"
 
-#define NET_BACKLOG 4096 // the kernel may keep fewer
+#define NET_BACKLOG 4096       // the kernel may keep fewer
 #define NET_ACCEPTS_A_TURN 64u // a crowd at the door is for several turns
 #define NET_CONNECT_NS (10 * OX_SEC)
 
 struct posix_listener {
     struct ox_listener listener;
     uv_tcp_t tcp;
-    bool refusing; // the last connection was one too many
-    bool held;     // by its owner
-    bool pending;  // libuv has a connection that was not taken, and looks for no other until it is
+    bool refusing;     // the last connection was one too many
+    bool held;         // by its owner
+    bool pending;      // libuv has a connection that was not taken, and looks for no other until it is
     unsigned accepted; // in this turn
     struct ox_turn_hook turn;
 };
@@ -286,4 +286,5 @@ static void net_connect(struct ox_net *net, struct ox_op *op, const char *host, 
     connect_free_if_over(k);
 }
 
-const struct ox_net_body posix_net_body = {.listen = net_listen, .unlisten = net_unlisten, .hold = net_hold, .connect = net_connect};
+const struct ox_net_body posix_net_body = {
+    .listen = net_listen, .unlisten = net_unlisten, .hold = net_hold, .connect = net_connect};

@@ -55,6 +55,11 @@ void ox_posix_notify_free(struct ox_posix_notify *n)
     ox_free(n);
 }
 
+bool ox_posix_is_service(void)
+{
+    return getenv("INVOCATION_ID") != NULL;
+}
+
 uint64_t ox_posix_watchdog_ns(void)
 {
     const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");

@@ -17,8 +17,10 @@
 #include "io/loop.h"
 #include "io/stream.h"
 
-// Prepares a log that writes each line with one write(2) to standard error.
+// Prepares a log that writes each line with one write(2) to standard error; with priorities if that is the journal.
 void ox_posix_log_init(struct ox_log *log, enum ox_log_level level);
+// Whether standard error is systemd's journal (JOURNAL_STREAM names that very file): a line's priority may stand before it.
+bool ox_posix_journal(void);
 
 // A new loop with its helper threads (journal 1, meta 1, pool 2). Ignores SIGPIPE and raises the soft limit of open files to the hard one.
 // OXBOW_CRASH_POINT=name[:nth] in the environment arms a crash point: a warning is logged, and at its nth pass the process ends at once with status 137.
@@ -53,6 +55,8 @@ struct ox_posix_notify *ox_posix_notify_new(void);
 bool ox_posix_notify(struct ox_posix_notify *n, const char *lines);
 // Closes the socket. n may be NULL.
 void ox_posix_notify_free(struct ox_posix_notify *n);
+// Whether systemd has started this process as a service (INVOCATION_ID): its unit then says what it may do.
+bool ox_posix_is_service(void);
 // How often WATCHDOG=1 is wanted at least, in ns (WATCHDOG_USEC, WATCHDOG_PID); 0: not at all.
 uint64_t ox_posix_watchdog_ns(void);
 
@@ -60,12 +64,12 @@ uint64_t ox_posix_watchdog_ns(void);
 
 // What a crash report says beside what has happened. Borrowed for the rest of the process's life.
 struct ox_posix_crash {
-    const char *dir;                // reports go there: crash-<UTC time>-<pid>.txt; NULL, or cannot be written: to standard error only
+    const char *dir; // reports go there: crash-<UTC time>-<pid>.txt; NULL, or cannot be written: to standard error only
     const char *version;            // of the program
     const struct ox_log_ring *ring; // the last events, or NULL
 };
 // From here on SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT (assertions, out of memory: ox_abort) write a report to standard error and into a file: signal,
-// address, version, build id, backtrace, last events. Then the signal has its usual effect (a core dump). A signal that has a handler already keeps it: a sanitizer's are its own. Once, early.
+// address, version, build id, last events, backtrace. Then the signal has its usual effect (a core dump). A signal that has a handler already keeps it: a sanitizer's are its own. Once, early.
 void ox_posix_crash_install(const struct ox_posix_crash *crash);
 
 // What the process uses of its machine; what cannot be told is 0.

@@ -40,7 +40,7 @@ struct posix_loop {
     void *on_signal_ctx;
     void (*on_hangup)(void *ctx);
     void *on_hangup_ctx;
-    uint64_t wall_ms; // as asked for first in this turn; 0: not asked for yet
+    uint64_t wall_ms;          // as asked for first in this turn; 0: not asked for yet
     uint64_t turn_ns, idle_ns; // when the last turn ended, and how long the loop had slept by then
     bool stopping;
     struct posix_lane lanes[OX_LANES];
@@ -76,6 +76,11 @@ void posix_lanes_stop(struct posix_loop *p);
 void posix_submit(struct ox_loop *loop, struct ox_job *job);
 // True while the loop should look for the end of a journal job instead of sleeping.
 bool posix_lanes_look(const struct posix_loop *p);
+
+// Gives the calling thread a stack for signal handlers, so that a crash report can be written when its own has run out. NULL: it has one already.
+void *posix_crash_stack_new(void);
+// Takes it away, in the same thread. stack may be NULL.
+void posix_crash_stack_free(void *stack);
 
 extern const struct ox_fs_body posix_fs_body;
 void posix_file_fini(struct posix_loop *p);

@@ -35,7 +35,7 @@ static uint32_t files_count(void)
     for (const struct dirent *entry = readdir(dir); entry; entry = readdir(dir))
         count += entry->d_name[0] != '.';
     closedir(dir);
-    return count - 1; // the folder's own
+    return count ? count - 1 : 0; // the folder's own
 }
 
 static uint64_t virtual_bytes(void)

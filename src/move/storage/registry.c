@@ -370,12 +370,15 @@ static const char *reg_same_identity(const struct ox_storage *st, const char *id
 }
 
 // What a user may do about a storage that cannot be opened.
-static const char *reg_advice(enum ox_err err)
+static const char *reg_advice(const struct ox_storage *st, enum ox_err err)
 {
     switch ((int)err) {
     case OX_E_NOT_FOUND:
     case OX_E_NO_PARENT: return "; make the directory that it is to be made in";
-    case OX_E_ACCESS: return "; let the broker's user write there";
+    case OX_E_ACCESS:
+        return st->p.is_service
+                   ? "; let the broker's user write there, and its unit: ReadWritePaths= (systemctl edit), then restart"
+                   : "; let the broker's user write there";
     case OX_E_NO_SPACE: return "; make room there";
     case OX_E_LIMIT: return "; raise the limit of open files (ulimit -n), or unregister what is not needed";
     case OX_E_EXISTS: return "; it is no directory";
@@ -398,7 +401,7 @@ static ox_step reg_opened(struct ox_seq *s)
         return reg_fail(s, OX_E_CONFLICT,
                         "the storage at %s is in use, by another process or as a registered bookie cluster", r->uri);
     if (s->err != OX_OK)
-        return reg_fail(s, s->err, "%s%s", ox_str_get(&r->opening.why), reg_advice(s->err));
+        return reg_fail(s, s->err, "%s%s", ox_str_get(&r->opening.why), reg_advice(st, s->err));
     r->place = r->opening.place;
     const char *other = reg_same_identity(st, r->place->identity);
     if (other)

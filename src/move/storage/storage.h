@@ -63,6 +63,7 @@ struct ox_storage_ports {
     struct ox_router *router; // initialised, empty
     struct ox_metrics *metrics;
     struct ox_place_opener *opener;
+    bool is_service;                 // of systemd, whose unit says where it may write
     struct ox_storage_config config; // strings borrowed for the life of it
 };
 
