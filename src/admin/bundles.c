@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "admin/node.h"
+#include "broker/namespace_admin.h"
 #include "broker/topic_list.h"
 #include "gen/rest_routes.h"
 
@@ -25,20 +26,39 @@ static bool bundle_bounds(const json_t *policies, size_t i, uint32_t *ret_low, u
     return true;
 }
 
-static bool bundle_has(uint32_t low, uint32_t high, uint32_t hash)
+bool admin_bundle_holds(uint32_t low, uint32_t high, uint32_t hash)
 {
     return hash >= low && (hash < high || high == UINT32_MAX);
 }
 
+static size_t bundle_count(const json_t *policies)
+{
+    size_t bounds = json_array_size(json_object_get(json_object_get(policies, "bundles"), "boundaries"));
+    return bounds ? bounds - 1 : 0;
+}
+
+// The last bundle that begins at the hash or before it: bounds rise.
+static size_t bundle_at(const json_t *policies, uint32_t hash)
+{
+    size_t at = 0, end = bundle_count(policies);
+    while (end > at + 1) {
+        size_t middle = at + (end - at) / 2;
+        uint32_t low, high;
+        if (bundle_bounds(policies, middle, &low, &high) && low <= hash)
+            at = middle;
+        else
+            end = middle;
+    }
+    return at;
+}
+
 bool admin_bundle_of(const json_t *policies, uint32_t hash, uint32_t *ret_low, uint32_t *ret_high, char name[32])
 {
-    for (size_t i = 0; bundle_bounds(policies, i, ret_low, ret_high); i++) {
-        if (!bundle_has(*ret_low, *ret_high, hash))
-            continue;
-        snprintf(name, 32, "0x%08x_0x%08x", *ret_low, *ret_high);
-        return true;
-    }
-    return false;
+    if (!bundle_bounds(policies, bundle_at(policies, hash), ret_low, ret_high) ||
+        !admin_bundle_holds(*ret_low, *ret_high, hash))
+        return false;
+    snprintf(name, 32, "0x%08x_0x%08x", *ret_low, *ret_high);
+    return true;
 }
 
 bool admin_bundle_named(struct admin_request *r, const json_t *policies, const char *asked, uint32_t *ret_low,
@@ -57,15 +77,18 @@ bool admin_bundle_named(struct admin_request *r, const json_t *policies, const c
 // ---- the topics of a bundle
 
 enum bundle_use {
-    BUNDLE_SHOW,   // they are the answer
-    BUNDLE_SPLIT,  // their hashes decide where it is split
-    BUNDLE_DELETE, // it must have none
+    BUNDLE_SHOW,    // they are the answer
+    BUNDLE_SPLIT,   // their hashes decide where it is split
+    BUNDLE_LARGEST, // of all bundles: which has most
+    BUNDLE_DELETE,  // it must have none
 };
 
 struct bundle_call {
     struct admin_request *request;
     uint32_t low, high;
     enum bundle_use use;
+    json_t *policies;  // of the namespace
+    json_t *asked;     // topics that the query names; NULL: all
     json_t *positions; // topic: hash
     uint32_t *hashes;  // of all that are in it
     size_t count, at;
@@ -79,18 +102,33 @@ static struct bundle_call *bundle_of(struct ox_seq *s)
     return CONTAINER_OF(s, struct bundle_call, seq);
 }
 
-// Only topics that the query names, where it names any.
-static bool bundle_asked(const struct bundle_call *c, const char *topic)
+// The topics that the query names, which clients encode twice, by their full names; NULL: it names none.
+static json_t *bundle_query(const struct admin_request *r)
 {
-    const char *topics = admin_query(c->request, "topics");
-    size_t len = strlen(topic);
-    if (!topics || !*topics || c->use != BUNDLE_SHOW)
-        return true;
-    for (const char *at = topics; (at = strstr(at, topic)); at += len) {
-        if ((at == topics || at[-1] == ',') && (at[len] == ',' || !at[len]))
-            return true;
+    json_t *sent = admin_query_set(r, "topics"), *asked = NULL, *value;
+    const char *text;
+    json_object_foreach(sent, text, value)
+    {
+        struct ox_topic_name name = {0};
+        if (!*text)
+            continue;
+        asked = asked ? asked : json_object();
+        OX_CLEANUP(ox_free_ptr)
+        char *decoded = admin_decoded(text, strlen(text));
+        if (ox_topic_name_parse(&name, decoded) == OX_OK)
+            json_object_set_new(asked, name.full, json_true());
+        ox_topic_name_fini(&name);
     }
-    return false;
+    json_decref(sent);
+    return asked;
+}
+
+// A partitioned topic stands for its partitions.
+static bool bundle_asked(const struct bundle_call *c, const struct ox_topic_name *name)
+{
+    OX_CLEANUP(ox_free_ptr)
+    char *base = c->asked ? ox_topic_name_base(name) : NULL;
+    return !c->asked || json_object_get(c->asked, name->full) || json_object_get(c->asked, base);
 }
 
 static void bundle_topic(struct bundle_call *c, const char *full)
@@ -98,7 +136,7 @@ static void bundle_topic(struct bundle_call *c, const char *full)
     struct ox_topic_name name = {0};
     if (ox_topic_name_parse(&name, full) == OX_OK) {
         uint32_t hash = ox_topic_name_hash(&name);
-        if (bundle_has(c->low, c->high, hash) && bundle_asked(c, full)) {
+        if (admin_bundle_holds(c->low, c->high, hash) && bundle_asked(c, &name)) {
             c->hashes[c->count++] = hash;
             if (c->use == BUNDLE_SHOW)
                 json_object_set_new(c->positions, full, json_integer((json_int_t)hash));
@@ -138,6 +176,7 @@ static ox_step bundle_list(struct ox_seq *s)
 }
 
 static void split_by_topics(const struct bundle_call *c);
+static void split_largest(const struct bundle_call *c);
 
 static void bundle_answer(const struct bundle_call *c)
 {
@@ -145,6 +184,8 @@ static void bundle_answer(const struct bundle_call *c)
     const char *name = r->segments[BUNDLE_AT];
     if (c->use == BUNDLE_SPLIT)
         split_by_topics(c);
+    else if (c->use == BUNDLE_LARGEST)
+        split_largest(c);
     else if (c->use == BUNDLE_SHOW)
         admin_json(r, HTTP_OK,
                    json_pack("{s:s, s:s, s:O}", "namespace", r->ns, "bundle", name, "topicHashPositions", c->positions));
@@ -163,14 +204,19 @@ static void bundle_done(struct ox_seq *s, enum ox_err err)
         bundle_answer(c);
     ox_topics_list_fini(&c->list);
     json_decref(c->positions);
+    json_decref(c->policies);
+    json_decref(c->asked);
     ox_free(c->hashes);
     ox_free(c);
 }
 
-static void bundle_walk(struct admin_request *r, uint32_t low, uint32_t high, enum bundle_use use)
+static void bundle_walk(const struct admin_node *n, uint32_t low, uint32_t high, enum bundle_use use)
 {
+    struct admin_request *r = n->request;
     struct bundle_call *c = ox_malloc(sizeof *c);
     c->request = r;
+    c->policies = json_incref(n->value);
+    c->asked = use == BUNDLE_SHOW ? bundle_query(r) : NULL;
     c->low = low;
     c->high = high;
     c->use = use;
@@ -182,7 +228,7 @@ static void positions_read(struct admin_node *n)
 {
     uint32_t low, high;
     if (admin_bundle_named(n->request, n->value, n->request->segments[BUNDLE_AT], &low, &high))
-        bundle_walk(n->request, low, high, strcmp(n->request->route->method, "GET") == 0 ? BUNDLE_SHOW : BUNDLE_DELETE);
+        bundle_walk(n, low, high, strcmp(n->request->route->method, "GET") == 0 ? BUNDLE_SHOW : BUNDLE_DELETE);
 }
 
 // Other words in its place name policies that cannot be deleted, or nothing.
@@ -201,31 +247,40 @@ static void bundle_positions(struct admin_request *r)
 
 // ---- splitting: new bounds are put among the others in the local policies, which rule for brokers of a cluster, then in the policies
 
-static bool bound_add(json_t *bounds, uint32_t bound)
+static int hash_order(const void *a, const void *b)
 {
-    char text[12];
-    size_t i;
-    json_t *value;
-    snprintf(text, sizeof text, "0x%08" PRIx32, bound);
-    json_array_foreach(bounds, i, value)
-    {
-        uint32_t at = (uint32_t)strtoul(json_is_string(value) ? json_string_value(value) : "", NULL, 16);
-        if (at == bound)
-            return false;
-        if (at > bound)
-            return json_array_insert_new(bounds, i, json_string(text)) == 0;
-    }
-    return false;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
 }
 
-// r->json: the bounds.
+// Bounds as they are kept: in order, each once.
+static json_t *bounds_list(uint32_t *bounds, size_t count)
+{
+    json_t *list = json_array();
+    qsort(bounds, count, sizeof *bounds, hash_order);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || bounds[i] != bounds[i - 1])
+            json_array_append_new(list, json_sprintf("0x%08" PRIx32, bounds[i]));
+    }
+    return list;
+}
+
+// r->json: the bounds that are added. A node without bundles stays so.
 static bool split_change(struct admin_node *n)
 {
     json_t *bundles = json_object_get(n->value, "bundles"), *value;
-    json_t *bounds = json_object_get(bundles, "boundaries");
-    size_t i;
-    json_array_foreach(n->request->json, i, value) bound_add(bounds, (uint32_t)json_integer_value(value));
-    json_object_set_new(bundles, "numBundles", json_integer((json_int_t)json_array_size(bounds) - 1));
+    const json_t *old = json_object_get(bundles, "boundaries"), *more = n->request->json;
+    size_t i, count = 0;
+    if (json_array_size(old) < 2)
+        return true;
+    uint32_t *bounds = ox_calloc(json_array_size(old) + json_array_size(more), sizeof *bounds);
+    json_array_foreach(old, i, value) bounds[count++] =
+        (uint32_t)strtoul(json_is_string(value) ? json_string_value(value) : "", NULL, 16);
+    json_array_foreach(more, i, value) bounds[count++] = (uint32_t)json_integer_value(value);
+    json_t *list = bounds_list(bounds, count);
+    ox_free(bounds);
+    json_object_set_new(bundles, "numBundles", json_integer((json_int_t)json_array_size(list) - 1));
+    json_object_set_new(bundles, "boundaries", list);
     return true;
 }
 
@@ -248,7 +303,13 @@ static void split_local_changed(struct admin_node *n)
 static void split_write(struct admin_node *n)
 {
     struct admin_request *r = n->request;
-    admin_node_change_or(r, admin_local_path(r->ns), admin_local_initial(n->value), NULL, split_change, split_local_changed);
+    size_t bundles = bundle_count(n->value) + json_array_size(r->json);
+    if (bundles > OX_NAMESPACE_BUNDLES_MAX)
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "%s would have %zu bundles; %u are possible", r->ns, bundles,
+                   OX_NAMESPACE_BUNDLES_MAX);
+    else
+        admin_node_change_or(r, admin_local_path(r->ns), admin_local_initial(n->value), NULL, split_change,
+                             split_local_changed);
 }
 
 // Goes on with these bounds (taken over): those that lie in the bundle count.
@@ -257,12 +318,6 @@ static void split_at(struct admin_request *r, json_t *take_bounds)
     json_decref(r->json);
     r->json = take_bounds;
     admin_node_read(r, admin_namespace_path(r->ns), "Namespace", NULL, split_write);
-}
-
-static int hash_order(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
 }
 
 // Half of the topics to each side; nothing to split with fewer than two.
@@ -292,17 +347,51 @@ static json_t *split_given(const json_t *body, uint32_t low, uint32_t high)
     return bounds;
 }
 
+static void split_read(struct admin_node *n);
+
+// Of several that have as many topics, the first one.
+static void split_largest(const struct bundle_call *c)
+{
+    struct admin_request *r = c->request;
+    size_t most = 0, count = bundle_count(c->policies);
+    size_t *topics = ox_calloc(count + 1, sizeof *topics);
+    uint32_t low, high;
+    for (size_t i = 0; i < c->count; i++)
+        topics[bundle_at(c->policies, c->hashes[i])]++;
+    for (size_t i = 0; i < count; i++)
+        most = topics[i] > topics[most] ? i : most;
+    ox_free(topics);
+    if (!bundle_bounds(c->policies, most, &low, &high))
+        low = high = 0; // no bundle has that name: it is answered so
+    ox_free(r->segments[BUNDLE_AT]);
+    r->segments[BUNDLE_AT] = ox_asprintf("0x%08" PRIx32 "_0x%08" PRIx32, low, high);
+    admin_node_read(r, admin_namespace_path(r->ns), "Namespace", NULL, split_read);
+}
+
+// True: the bundle is not named but described, and that is seen to.
+static bool split_described(const struct admin_node *n)
+{
+    const char *word = n->request->segments[BUNDLE_AT];
+    bool is_largest = strcmp(word, "LARGEST") == 0, is_hot = strcmp(word, "HOT") == 0;
+    if (is_largest)
+        bundle_walk(n, 0, UINT32_MAX, BUNDLE_LARGEST);
+    if (is_hot)
+        admin_fail(n->request, HTTP_NOT_FOUND, "Bundle range HOT not found: no load manager measures the bundles of %s",
+                   n->request->ns);
+    return is_largest || is_hot;
+}
+
 static void split_read(struct admin_node *n)
 {
     struct admin_request *r = n->request;
     const char *way = admin_query(r, "splitAlgorithmName");
     uint32_t low, high;
-    if (!admin_bundle_named(r, n->value, r->segments[BUNDLE_AT], &low, &high))
+    if (split_described(n) || !admin_bundle_named(r, n->value, r->segments[BUNDLE_AT], &low, &high))
         return;
     if (way && strcmp(way, "specified_positions_divide") == 0)
         split_at(r, split_given(r->json, low, high));
     else if (way && strcmp(way, "topic_count_equally_divide") == 0)
-        bundle_walk(r, low, high, BUNDLE_SPLIT);
+        bundle_walk(n, low, high, BUNDLE_SPLIT);
     else
         split_at(r, high - low > 1 ? json_pack("[I]", (json_int_t)(low + (high - low) / 2)) : json_array());
 }

@@ -13,6 +13,15 @@ static char *cluster_node(const struct admin_request *r, const char *below)
     return ox_asprintf("/admin/clusters/%s%s", r->segments[CLUSTER_AT], below);
 }
 
+// A list as it is kept: each text once. Takes the reference; the caller's.
+static json_t *texts_once(json_t *take_list)
+{
+    json_t *set = admin_text_set(take_list), *once = admin_members(set);
+    json_decref(set);
+    json_decref(take_list);
+    return once;
+}
+
 static bool texts_only(const json_t *list)
 {
     size_t i;
@@ -47,28 +56,29 @@ static bool peers_change(struct admin_node *n)
     return json_object_set(n->value, "peerClusterNames", n->request->json) == 0;
 }
 
-static bool name_among(const struct admin_nodes *n, const char *name)
+// The first text of a list that is (or is not) in a set; NULL: none.
+static const char *first_of(const json_t *list, const json_t *set, bool is_in)
 {
-    for (size_t i = 0; i < n->count; i++) {
-        if (strcmp(n->names[i], name) == 0)
-            return true;
+    size_t i;
+    json_t *value;
+    json_array_foreach(list, i, value)
+    {
+        if ((json_object_get(set, json_string_value(value)) != NULL) == is_in)
+            return json_string_value(value);
     }
-    return false;
+    return NULL;
 }
 
 static void peers_known(struct admin_nodes *n)
 {
     struct admin_request *r = n->request;
-    size_t i;
-    json_t *value;
-    json_array_foreach(r->json, i, value)
-    {
-        if (!name_among(n, json_string_value(value))) {
-            admin_fail(r, HTTP_PRECONDITION_FAILED, "Peer cluster %s does not exist", json_string_value(value));
-            return;
-        }
-    }
-    admin_node_change(r, cluster_node(r, ""), "Cluster", NULL, peers_change, NULL);
+    for (size_t i = 0; i < n->count; i++)
+        json_object_set_new(n->result, n->names[i], json_true());
+    const char *unknown = first_of(r->json, n->result, false);
+    if (unknown)
+        admin_fail(r, HTTP_PRECONDITION_FAILED, "Peer cluster %s does not exist", unknown);
+    else
+        admin_node_change(r, cluster_node(r, ""), "Cluster", NULL, peers_change, NULL);
 }
 
 // The body as a list of other clusters; no body: of none. False: answered.
@@ -78,12 +88,11 @@ static bool peers_body(struct admin_request *r)
     size_t i;
     if (!admin_body(r, &body))
         return false;
-    if (!body || json_is_null(body))
-        r->json = json_array();
-    if (!texts_only(r->json)) {
+    if (body && !json_is_null(body) && !texts_only(body)) {
         admin_fail(r, HTTP_BAD_REQUEST, "the body must be a list of clusters' names");
         return false;
     }
+    r->json = texts_once(body);
     json_array_foreach(r->json, i, value)
     {
         if (strcmp(json_string_value(value), r->segments[CLUSTER_AT]) == 0) {
@@ -209,41 +218,25 @@ static void domain_get(struct admin_request *r)
         admin_cluster_check(r, CLUSTER_AT, HTTP_PRECONDITION_FAILED, domain_look);
 }
 
-static bool list_has(const json_t *list, const json_t *wanted)
-{
-    size_t i;
-    json_t *value;
-    json_array_foreach(list, i, value)
-    {
-        if (json_equal(value, wanted))
-            return true;
-    }
-    return false;
-}
-
 // A broker is in one domain only.
 static bool domain_compare(struct admin_nodes *n, const char *name, const json_t *value)
 {
     struct admin_request *r = n->request;
-    size_t i;
-    json_t *broker;
     if (strcmp(name, r->segments[DOMAIN_AT]) == 0)
         return true;
-    json_array_foreach(json_object_get(r->json, "brokers"), i, broker)
-    {
-        if (list_has(json_object_get(value, "brokers"), broker)) {
-            admin_fail(r, HTTP_CONFLICT, "[%s] already exists in %s", json_string_value(broker), name);
-            return false;
-        }
-    }
-    return true;
+    json_t *others = admin_text_set(json_object_get(value, "brokers"));
+    const char *taken = first_of(json_object_get(r->json, "brokers"), others, true);
+    json_decref(others);
+    if (taken)
+        admin_fail(r, HTTP_CONFLICT, "[%s] already exists in %s", taken, name);
+    return !taken;
 }
 
 static bool domain_change(struct admin_node *n)
 {
     json_t *brokers = json_object_get(n->request->json, "brokers");
     if (brokers && !json_is_null(brokers))
-        json_object_set(n->value, "brokers", brokers);
+        json_object_set_new(n->value, "brokers", texts_once(json_incref(brokers)));
     else
         json_object_del(n->value, "brokers");
     return true;

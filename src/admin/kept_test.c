@@ -2,6 +2,7 @@
 #include "admin/rig_test.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 // The rig with a metadata store.
 struct world {
@@ -181,6 +182,79 @@ static void test_a_split_is_in_both_nodes(void **state)
     world_end(&w);
 }
 
+// A crash came between the two nodes: the same split brings them together again.
+static void test_a_split_that_was_cut_off_is_finished_by_the_next(void **state)
+{
+    (void)state;
+    struct world w;
+    world_start(&w);
+    world_put(&w, "/admin/local-policies/t/n", "{\"bundles\":{\"boundaries\":[\"0x00000000\",\"0x40000000\",\"0x80000000\",\"0xffffffff\"],\"numBundles\":3},\"later\":1}");
+    expect(&w, "PUT", "namespaces/t/n/0x00000000_0x80000000/split", "", 204, "");
+    static const char both[] = "{\"bundles\":{\"boundaries\":[\"0x00000000\",\"0x40000000\",\"0x80000000\","
+                               "\"0xffffffff\"],\"numBundles\":3},\"later\":1}";
+    expect_json(&w, "/admin/local-policies/t/n", both);
+    expect_json(&w, "/admin/policies/t/n", both);
+    world_end(&w);
+}
+
+// A list of `count` texts or numbers, each made of its place. The caller's.
+static char *list_of(const char *before, const char *format, unsigned count, const char *after)
+{
+    struct ox_str text = {0};
+    ox_str_adds(&text, before);
+    for (unsigned i = 1; i <= count; i++) {
+        char one[32];
+        snprintf(one, sizeof one, format, i);
+        ox_str_addf(&text, "%s%s", i > 1 ? "," : "", one);
+    }
+    ox_str_adds(&text, after);
+    return ox_str_take(&text);
+}
+
+static void test_a_split_into_too_many_is_refused(void **state)
+{
+    (void)state;
+    struct world w;
+    world_start(&w);
+    const char *path = "namespaces/t/n/0x00000000_0x80000000/split?splitAlgorithmName=specified_positions_divide";
+    OX_CLEANUP(ox_free_ptr)
+    char *too_many = list_of("[", "%u", 4095, "]");
+    expect(&w, "PUT", path, too_many, 412, "t/n would have 4097 bundles; 4096 are possible");
+    expect_json(&w, "/admin/local-policies/t/n", NULL);
+    OX_CLEANUP(ox_free_ptr)
+    char *most = list_of("[", "%u", 4094, "]");
+    expect(&w, "PUT", path, most, 204, "");
+    expect(&w, "GET", "namespaces/t/n/bundles", "", 200, "\"0x00000ffe\",\"0x80000000\"");
+    expect(&w, "PUT", "namespaces/t/n/HOT/split", "", 404, "Bundle range HOT not found");
+    world_end(&w);
+}
+
+// Each text once, as in Pulsar's sets; and 30,000 of them are compared with 30,000 others in a moment, not in half a minute.
+static void test_long_lists_hold_nobody_up(void **state)
+{
+    (void)state;
+    struct world w;
+    world_start(&w);
+    expect(&w, "PUT", "clusters/c2", "{\"serviceUrl\":\"http://h:80\"}", 200, "");
+    expect(&w, "POST", "clusters/c1/peers", "[\"c2\",\"c2\"]", 204, "");
+    expect(&w, "GET", "clusters/c1/peers", "", 200, "[\"c2\"]");
+    expect(&w, "POST", "namespaces/t/n/replication", "[\"c1\",\"c1\"]", 200, "");
+    expect(&w, "GET", "namespaces/t/n/replication", "", 200, "[\"c1\"]");
+    expect(&w, "POST", "clusters/c1/failureDomains/twice", "{\"brokers\":[\"x\",\"x\"]}", 204, "");
+    expect(&w, "GET", "clusters/c1/failureDomains/twice", "", 200, "{\"brokers\":[\"x\"]}");
+    OX_CLEANUP(ox_free_ptr)
+    char *some = list_of("{\"brokers\":[", "\"a%u\"", 30000, "]}");
+    OX_CLEANUP(ox_free_ptr)
+    char *others = list_of("{\"brokers\":[", "\"b%u\"", 30000, "]}");
+    expect(&w, "POST", "clusters/c1/failureDomains/some", some, 204, "");
+    clock_t began = clock();
+    expect(&w, "POST", "clusters/c1/failureDomains/others", others, 204, "");
+    assert_true((double)(clock() - began) / CLOCKS_PER_SEC < 5);
+    expect(&w, "POST", "clusters/c1/failureDomains/more", "{\"brokers\":[\"b30000\"]}", 409,
+           "[b30000] already exists in others");
+    world_end(&w);
+}
+
 static void test_groups_quotas_and_racks_are_kept(void **state)
 {
     (void)state;
@@ -333,6 +407,9 @@ int main(void)
         cmocka_unit_test(test_isolation_policies_are_matched_against_brokers),
         cmocka_unit_test(test_local_policies_begin_with_the_bundles),
         cmocka_unit_test(test_a_split_is_in_both_nodes),
+        cmocka_unit_test(test_a_split_that_was_cut_off_is_finished_by_the_next),
+        cmocka_unit_test(test_a_split_into_too_many_is_refused),
+        cmocka_unit_test(test_long_lists_hold_nobody_up),
         cmocka_unit_test(test_groups_quotas_and_racks_are_kept),
         cmocka_unit_test(test_thresholds_of_offloading_lie_in_its_policies),
         cmocka_unit_test(test_no_body_takes_away_what_is_an_object_or_a_word),

@@ -122,10 +122,7 @@ static bool group_see(struct admin_nodes *n, const char *name, const json_t *val
 
 static void group_seen(struct admin_nodes *n)
 {
-    json_t *names = json_array(), *value;
-    const char *key;
-    json_object_foreach(n->result, key, value) json_array_append_new(names, json_string(key));
-    admin_json(n->request, HTTP_OK, names);
+    admin_json(n->request, HTTP_OK, admin_members(n->result));
 }
 
 static void group_look(struct admin_request *r)

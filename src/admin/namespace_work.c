@@ -70,8 +70,7 @@ static ox_step work_got(struct ox_seq *s)
 
 static bool work_wants(const struct ns_work *w, const struct ox_topic_name *name)
 {
-    uint32_t hash = ox_topic_name_hash(name);
-    return hash >= w->low && (hash < w->high || w->high == UINT32_MAX);
+    return admin_bundle_holds(w->low, w->high, ox_topic_name_hash(name));
 }
 
 static ox_step work_topic(struct ns_work *w, const struct ox_topic_name *name)

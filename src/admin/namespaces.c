@@ -184,6 +184,27 @@ static bool ns_bundles_cover(const json_t *bounds)
     return json_array_size(bounds) == 0 || bound == UINT32_MAX;
 }
 
+// Whether they have the right form, and how many there are to be. False: answered.
+static bool ns_bundles_fit(struct admin_request *r, json_t *bundles)
+{
+    const json_t *count = json_object_get(bundles, "numBundles"), *bounds = json_object_get(bundles, "boundaries");
+    size_t given = json_array_size(bounds);
+    if (!bundles || json_is_null(bundles))
+        return true;
+    if (!json_is_object(bundles) || (count && !json_is_integer(count)) ||
+        (bounds && !json_is_null(bounds) && !json_is_array(bounds)))
+        admin_fail(r, HTTP_BAD_REQUEST,
+                   "\"bundles\" must be an object with a whole number \"numBundles\" or a list \"boundaries\"");
+    else if (!ns_bundles_cover(bounds))
+        admin_fail(r, HTTP_BAD_REQUEST, "Input bundles do not cover the whole hash range, in rising order");
+    else if (json_integer_value(count) > OX_NAMESPACE_BUNDLES_MAX || given > OX_NAMESPACE_BUNDLES_MAX + 1)
+        admin_fail(r, HTTP_BAD_REQUEST, "Invalid number of bundles. Number of bundles has to be in the range of (0, %u].",
+                   OX_NAMESPACE_BUNDLES_MAX);
+    else if (given)
+        json_object_set_new(bundles, "numBundles", json_integer((json_int_t)given - 1));
+    return !r->answered;
+}
+
 // False: answered. A list of no clusters says nothing.
 static bool ns_create_body(struct admin_request *r, json_t **ret)
 {
@@ -193,10 +214,8 @@ static bool ns_create_body(struct admin_request *r, json_t **ret)
         admin_fail(r, HTTP_BAD_REQUEST, "the body must be an object: the namespace's policies");
         return false;
     }
-    if (!ns_bundles_cover(json_object_get(json_object_get(*ret, "bundles"), "boundaries"))) {
-        admin_fail(r, HTTP_BAD_REQUEST, "Input bundles do not cover the whole hash range, in rising order");
+    if (!ns_bundles_fit(r, json_object_get(*ret, "bundles")))
         return false;
-    }
     if (json_array_size(json_object_get(*ret, "replication_clusters")) == 0)
         json_object_del(*ret, "replication_clusters");
     return (!json_is_object(*ret) || admin_policies_fit(r, *ret)) &&
@@ -373,20 +392,21 @@ static void ns_property_remove(struct admin_request *r)
 // A cluster that is replicated to must be among those that are allowed. False: answered.
 static bool clusters_cover(struct admin_node *n)
 {
-    size_t i, k;
-    json_t *needed, *allowed;
+    size_t i;
+    json_t *needed, *allowed = admin_text_set(n->request->json);
+    const char *missing = NULL;
     json_array_foreach(json_object_get(n->value, part_clusters.member), i, needed)
     {
-        bool found = false;
-        json_array_foreach(n->request->json, k, allowed) found |= json_equal(needed, allowed);
-        if (!found) {
-            admin_fail(n->request,
-                       HTTP_BAD_REQUEST, "Allowed clusters do not contain the replication cluster %s: remove it from the replication clusters first",
-                       json_string_value(needed));
-            return false;
-        }
+        if (!missing && !json_object_get(allowed, json_string_value(needed)))
+            missing = json_string_value(needed);
     }
-    return true;
+    json_decref(allowed);
+    if (missing)
+        admin_fail(
+            n->request, HTTP_BAD_REQUEST,
+            "Allowed clusters do not contain the replication cluster %s: remove it from the replication clusters first",
+            missing);
+    return !missing;
 }
 
 static bool clusters_change(struct admin_node *n)
@@ -394,7 +414,10 @@ static bool clusters_change(struct admin_node *n)
     const struct ns_part *p = (const struct ns_part *)n->request->route->arg;
     if (p == &part_allowed && !clusters_cover(n))
         return false;
-    return json_object_set(n->value, p->member, n->request->json) == 0;
+    json_t *each_once = admin_text_set(n->request->json);
+    json_object_set_new(n->value, p->member, admin_members(each_once));
+    json_decref(each_once);
+    return true;
 }
 
 static void clusters_changed(struct admin_node *n)

@@ -53,6 +53,8 @@ char *admin_local_path(const char *ns);
 json_t *admin_local_initial(const json_t *policies);
 // Changes the policies of request->ns; topics that are loaded follow before it is answered.
 void admin_namespace_change(struct admin_request *r, bool (*change)(struct admin_node *n));
+// Whether a bundle with these bounds holds a hash: all below the upper one, the last bundle that one too.
+bool admin_bundle_holds(uint32_t low, uint32_t high, uint32_t hash) OX_CHECKED;
 // The bundle of a namespace that holds a hash, from its policies: its bounds, and its name. False: the policies have no bundles that make sense.
 bool admin_bundle_of(const json_t *policies, uint32_t hash, uint32_t *ret_low, uint32_t *ret_high, char name[32]) OX_CHECKED;
 // The bundle of that name among those of a namespace. False: there is none, and that is answered with 412.

@@ -13,6 +13,31 @@ const char *admin_query_raw(const struct admin_request *r, const char *name, siz
     return http_query_find(r->head.query, name, ret_len);
 }
 
+char *admin_decoded(const char *sent, size_t len)
+{
+    struct ox_str text = {0};
+    char *raw = ox_strndup(sent, len);
+    if (ox_name_decode(&text, raw) != OX_OK) {
+        ox_str_fini(&text);
+        return raw;
+    }
+    ox_free(raw);
+    return ox_str_take(&text);
+}
+
+json_t *admin_query_set(const struct admin_request *r, const char *name)
+{
+    json_t *set = NULL;
+    size_t len;
+    for (const char *at = admin_query_raw(r, name, &len); at; at = http_query_find(at + len, name, &len)) {
+        OX_CLEANUP(ox_free_ptr)
+        char *text = admin_decoded(at, len);
+        set = set ? set : json_object();
+        json_object_set_new(set, text, json_true());
+    }
+    return set;
+}
+
 const char *admin_query(struct admin_request *r, const char *name)
 {
     const char *known = ox_kv_find(&r->query, name);
@@ -20,15 +45,9 @@ const char *admin_query(struct admin_request *r, const char *name)
     const char *sent = known ? NULL : admin_query_raw(r, name, &len);
     if (!sent)
         return known;
-    struct ox_str text = {0};
     OX_CLEANUP(ox_free_ptr)
-    char *raw = ox_strndup(sent, len);
-    if (ox_name_decode(&text, raw) != OX_OK) { // as of a form: '+' is a space
-        ox_str_truncate(&text, 0);
-        ox_str_adds(&text, raw);
-    }
-    ox_kv_set(&r->query, name, ox_str_get(&text));
-    ox_str_fini(&text);
+    char *text = admin_decoded(sent, len);
+    ox_kv_set(&r->query, name, text);
     return ox_kv_find(&r->query, name);
 }
 
@@ -75,12 +94,7 @@ ox_step admin_rest(struct admin_pause *pause, struct ox_seq *s, ox_step_fn next,
 // Pulsar decodes such a segment once more, as of a form. What cannot be decoded again was encoded once.
 char *admin_twice(const struct admin_request *r, size_t segment)
 {
-    struct ox_str text = {0};
-    if (ox_name_decode(&text, r->segments[segment]) != OX_OK) {
-        ox_str_truncate(&text, 0);
-        ox_str_adds(&text, r->segments[segment]);
-    }
-    return ox_str_take(&text);
+    return admin_decoded(r->segments[segment], strlen(r->segments[segment]));
 }
 
 void admin_done(struct admin_request *r, enum ox_err err, const char *what, const char *why)
@@ -97,6 +111,26 @@ json_t *admin_names(char *const *names, size_t count)
     for (size_t i = 0; i < count; i++)
         json_array_append_new(array, json_string(names[i]));
     return array;
+}
+
+json_t *admin_text_set(const json_t *list)
+{
+    json_t *set = json_object(), *value;
+    size_t i;
+    json_array_foreach(list, i, value)
+    {
+        if (json_is_string(value))
+            json_object_set_new(set, json_string_value(value), json_true());
+    }
+    return set;
+}
+
+json_t *admin_members(json_t *object)
+{
+    json_t *names = json_array(), *value;
+    const char *name;
+    json_object_foreach(object, name, value) json_array_append_new(names, json_string(name));
+    return names;
 }
 
 json_t *admin_kv_json(const struct ox_kv *kv)

@@ -98,6 +98,7 @@ struct ox_admin {
     uint64_t body_bytes, answer_bytes;
     struct ox_metric connections, requests_total, evicted, turn_longest, turns_slow;
     struct admin_metrics *metrics; // a walk for the metrics page, or NULL
+    struct ox_list walks;          // of struct admin_walk: the first one goes on, the others wait
     struct ox_list snapshots;      // of struct metrics_snapshot: pages on their way
     bool draining;                 // new requests are refused
     struct ox_op *drained;         // of ox_admin_drain, until it finishes
@@ -146,6 +147,8 @@ bool admin_query_true(struct admin_request *r, const char *name);
 const char *admin_query(struct admin_request *r, const char *name);
 // Likewise as it was sent, *ret_len bytes; NULL if it has no value.
 const char *admin_query_raw(const struct admin_request *r, const char *name, size_t *ret_len);
+// Text of a client, decoded as of a form ('+' is a space); as it is where that cannot be. The caller's.
+char *admin_decoded(const char *sent, size_t len);
 // All values of a parameter that may be sent many times, decoded, as members of an object: finding one takes no time. NULL: it was not sent. What is not UTF-8 is left out.
 json_t *admin_query_set(const struct admin_request *r, const char *name);
 // Parses the body; *ret is borrowed from the request, NULL where none was sent. False: it is no JSON, and that is answered.

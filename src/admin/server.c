@@ -339,6 +339,7 @@ enum ox_err ox_admin_open(const struct ox_admin_config *config, struct ox_admin 
     admin->turn.run = server_turn;
     ox_list_init(&admin->requests);
     ox_list_init(&admin->answered);
+    ox_list_init(&admin->walks);
     ox_list_init(&admin->snapshots);
     ox_list_init(&admin->unread);
     for (int i = 0; i < CONN_STATE_COUNT; i++)

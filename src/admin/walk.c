@@ -9,8 +9,6 @@
 
 #define WALK_JOINS_A_TURN 64u
 
-static ox_step walk_step(struct ox_seq *s);
-
 static struct admin_walk *walk_of(struct ox_seq *s)
 {
     return CONTAINER_OF(s, struct admin_walk, seq);
@@ -121,11 +119,9 @@ static void walk_namespace_free(struct admin_walk *w, struct walk_namespace *ns)
     ox_free(ns);
 }
 
-static void walk_done(struct ox_seq *s, enum ox_err err)
+static void walk_free(struct admin_walk *w)
 {
-    struct admin_walk *w = walk_of(s);
-    (void)err; // no step fails
-    w->done(w);
+    ox_list_remove(&w->request->admin->walks, &w->link);
     OX_MAP_EACH(&w->namespaces, node)
         walk_namespace_free(w, WALK_NAMESPACE_OF(node));
     for (size_t i = 0; i < w->count; i++)
@@ -133,6 +129,42 @@ static void walk_done(struct ox_seq *s, enum ox_err err)
     ox_free(w->names);
     json_decref(w->result);
     ox_free(w);
+}
+
+static ox_step walk_begin(struct ox_seq *s)
+{
+    struct admin_walk *w = walk_of(s);
+    const struct ox_shard *sh = w->request->admin->shard;
+    w->names = ox_calloc(ox_map_count(&sh->topics) + 1, sizeof *w->names);
+    OX_MAP_EACH(&sh->topics, node)
+        w->names[w->count++] = ox_strdup(CONTAINER_OF(node, struct ox_topic, by_name)->name.full);
+    return admin_rest(&w->pause, s, walk_step, "walk_step");
+}
+
+static void walk_next(struct ox_admin *admin);
+
+static void walk_done(struct ox_seq *s, enum ox_err err)
+{
+    struct admin_walk *w = walk_of(s);
+    struct ox_admin *admin = w->request->admin;
+    (void)err; // no step fails
+    w->done(w);
+    walk_free(w);
+    walk_next(admin);
+}
+
+// Begins the first walk that waits. One at a time: many at once would fill turn and memory. None for a client that has gone, nor while the broker ends.
+static void walk_next(struct ox_admin *admin)
+{
+    for (struct ox_link *link; (link = ox_list_first(&admin->walks)) != NULL;) {
+        struct admin_walk *w = CONTAINER_OF(link, struct admin_walk, link);
+        if (w->request->connection && !admin->draining) {
+            ox_seq_start(&w->seq, admin->shard->loop, "admin.walk", walk_begin, walk_done);
+            return;
+        }
+        admin_fail(w->request, HTTP_SERVICE_UNAVAILABLE, "the broker is ending");
+        walk_free(w);
+    }
 }
 
 struct admin_walk *walk_new(struct admin_request *r, void (*done)(struct admin_walk *w))
@@ -144,11 +176,11 @@ struct admin_walk *walk_new(struct admin_request *r, void (*done)(struct admin_w
 
 void walk_start(struct admin_walk *w)
 {
-    const struct ox_shard *sh = w->request->admin->shard;
-    w->names = ox_calloc(ox_map_count(&sh->topics) + 1, sizeof *w->names);
-    OX_MAP_EACH(&sh->topics, node)
-        w->names[w->count++] = ox_strdup(CONTAINER_OF(node, struct ox_topic, by_name)->name.full);
-    ox_seq_start(&w->seq, sh->loop, "admin.walk", walk_step, walk_done);
+    struct ox_admin *admin = w->request->admin;
+    bool is_first = ox_list_empty(&admin->walks);
+    ox_list_push_back(&admin->walks, &w->link);
+    if (is_first)
+        walk_next(admin);
 }
 
 void walk_add(struct walk_sums *to, const struct walk_sums *from)

@@ -32,7 +32,7 @@ static char *create_policies(const struct ox_namespace_create *o)
     int64_t count = json_integer_value(json_object_get(bundles, "numBundles"));
     if (bundles && json_array_size(json_object_get(bundles, "boundaries")) == 0) {
         json_object_del(given, "bundles");
-        if (count > 0 && count <= 128)
+        if (count > 0 && count <= OX_NAMESPACE_BUNDLES_MAX)
             json_object_set_new(policies, "bundles", setup_bundles((uint32_t)count));
     }
     const char *key;

@@ -5,6 +5,8 @@
 #include "broker/partitions.h"
 #include "broker/topic_list.h"
 
+#define OX_NAMESPACE_BUNDLES_MAX 4096u // that can be asked for
+
 // Makes a namespace with policies that are given as Pulsar's JSON ("" or NULL: the defaults). Errors: INVALID (the name; policies that are no JSON object), NOT_FOUND (no such
 // tenant), EXISTS, those of the metadata store.
 struct ox_namespace_create {
