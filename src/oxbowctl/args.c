@@ -229,7 +229,8 @@ static bool value_store(struct parser *p, size_t i)
         ctl_misuse(p->ctl, "%s is given twice: '%s' and '%s'", label, t->texts[0], t->texts[1]);
         return false;
     }
-    if (w->positional && !*texts[0])
+    bool named = w->positional || (w->to && strncmp(w->to, "path.", 5) == 0); // an empty segment is another route
+    if (named && !*texts[OX_MAX(t->count, (size_t)1) - 1])
         return value_missing(p, w);
     OX_CLEANUP(ox_free_ptr)
     char *wants = NULL;

@@ -148,6 +148,8 @@ static void test_mistakes_are_named(void **state)
     refused(ARGS("bookie-clusters", "set-read-mode", "x"), "MODE wants one of DUAL_READ, OLD_CLUSTER_ONLY");
     refused(ARGS("produce", "t", "--compression", "rar"), "--compression wants one of none, lz4");
     refused(ARGS("brokers", "health", "x"), "too many words: x");
+    refused(ARGS("topics", "unsubscribe", "t", "-s", ""), "--subscription is missing");
+    refused(ARGS("clusters", "get", "a", "--name="), "CLUSTER");
     refused(ARGS("consume"), "usage: oxbowctl consume TOPIC [--subscription-name NAME]");
 }
 

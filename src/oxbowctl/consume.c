@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "oxbowctl/ctl.h"
 
-#define CONSUME_IDLE_NS (1 * OX_SEC) // nothing more comes: what is left was acknowledged one by one before
+#define CONSUME_IDLE_NS (3 * OX_SEC) // nothing more comes: what is left was acknowledged one by one before
 
 struct consume;
 
@@ -23,7 +23,9 @@ struct consume_part {
     struct ox_client_last_id last;
     bool last_known;
     struct ox_message_id seen; // the last message printed
-    bool unacked;              // `seen` is not acknowledged yet
+    bool fresh;                // `seen` is not acknowledged yet
+    bool unsure;               // ... or was, but the broker did not say that it took it
+    bool lost;                 // the broker has taken its consumer away
     bool ended;                // terminated, and all of it was read
     struct ox_client_call ack;
     struct ox_op close;
@@ -43,6 +45,7 @@ struct consume {
     struct ox_turn_hook flush;
     int64_t printed;
     bool ending, failed;
+    bool unwritten; // standard output failed: what was printed may not have left
 };
 
 static void consume_end(struct consume *c);
@@ -79,7 +82,7 @@ static void consume_leave(struct consume *c)
     for (uint32_t i = 0; i < c->session.part_count; i++) {
         struct consume_part *part = &c->parts[i];
         c->busy += part->consumer != NULL;
-        if (part->consumer && part->unacked && !c->failed) {
+        if (part->consumer && part->unsure && !part->lost && !c->unwritten) {
             ox_op_init(&part->ack.op, c->session.loop, consume_acked, "consume.ack");
             ox_client_consumer_ack(part->consumer, &part->ack, &part->seen, true);
         } else if (part->consumer) {
@@ -96,10 +99,7 @@ static void consume_end(struct consume *c)
     if (c->ending)
         return;
     c->ending = true;
-    if (fflush(stdout) != 0) {
-        ctl_fail("standard output: write failed");
-        c->failed = true;
-    }
+    c->unwritten = !ctl_flush(); // main says so
     if (c->busy == 0)
         consume_leave(c);
 }
@@ -107,13 +107,17 @@ static void consume_end(struct consume *c)
 static void consume_flush(struct ox_turn_hook *hook)
 {
     struct consume *c = CONTAINER_OF(hook, struct consume, flush);
-    if (fflush(stdout) != 0) {
+    if (!ctl_flush()) {
         consume_end(c);
         return;
     }
-    for (uint32_t i = 0; i < c->session.part_count; i++)
-        if (c->parts[i].unacked && c->parts[i].consumer)
-            ox_client_consumer_ack(c->parts[i].consumer, NULL, &c->parts[i].seen, true);
+    for (uint32_t i = 0; i < c->session.part_count; i++) {
+        struct consume_part *part = &c->parts[i];
+        if (part->fresh && part->consumer) {
+            part->fresh = false;
+            ox_client_consumer_ack(part->consumer, NULL, &part->seen, true);
+        }
+    }
 }
 
 static void consume_print_properties(struct ox_str *line, struct ox_property_iter properties)
@@ -199,7 +203,7 @@ static void consume_message(struct ox_client_consumer *consumer, const struct ox
     consume_print(c, m);
     c->printed++;
     part->seen = m->id;
-    part->unacked = c->subscription != NULL;
+    part->fresh = part->unsure = c->subscription != NULL;
     if (ox_timer_started(&c->idle))
         ox_timer_start(&c->idle, CONSUME_IDLE_NS);
     ox_turn_end(c->session.loop, &c->flush);
@@ -210,7 +214,7 @@ static void consume_failed(struct ox_client_consumer *consumer, enum ox_err err,
 {
     struct consume_part *part = ox_client_consumer_owner(consumer);
     ctl_session_fail(&part->c->session, part->topic, err, text);
-    part->c->failed = true;
+    part->c->failed = part->lost = true;
     consume_end(part->c);
 }
 
@@ -218,6 +222,7 @@ static void consume_damaged(struct ox_client_consumer *consumer, const struct ox
 {
     struct consume_part *part = ox_client_consumer_owner(consumer);
     ctl_fail("entry %lld:%lld: %s", (long long)id->ledger, (long long)id->entry, ox_err_text(err));
+    part->c->failed = true; // the others are printed all the same
     part->seen = *id;
     consume_check_end(part->c);
 }
@@ -227,8 +232,10 @@ static void consume_end_of_topic(struct ox_client_consumer *consumer)
     struct consume_part *part = ox_client_consumer_owner(consumer);
     part->ended = true;
     for (uint32_t i = 0; i < part->c->session.part_count; i++)
-        if (!part->c->parts[i].ended)
+        if (!part->c->parts[i].ended) {
+            consume_check_end(part->c);
             return;
+        }
     consume_end(part->c);
 }
 
@@ -266,6 +273,7 @@ static void consume_opened(struct ox_op *op)
     struct consume_part *part =
         CONTAINER_OF(CONTAINER_OF(call, struct ox_client_consumer_open, call), struct consume_part, open);
     struct consume *c = part->c;
+    bool ending = c->ending;
     c->busy--;
     if (op->err == OX_OK) {
         part->consumer = part->open.consumer;
@@ -273,9 +281,9 @@ static void consume_opened(struct ox_op *op)
         if (!c->failed)
             ctl_session_fail(&c->session, part->topic, op->err, call->text);
         c->failed = true;
-        c->ending = true;
+        consume_end(c);
     }
-    if (c->ending && c->busy == 0)
+    if (ending && c->busy == 0)
         consume_leave(c);
     if (c->ending)
         return;

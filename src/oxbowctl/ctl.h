@@ -61,6 +61,8 @@ char *ctl_value_text(const json_t *value);
 int ctl_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // Prints "oxbowctl: ..." and how the command is used on standard error and returns CTL_USAGE.
 int ctl_misuse(const struct ctl *ctl, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// Sends what was printed on its way. False: some of it, now or before, could not be written.
+bool ctl_flush(void);
 // Prints help on standard output: of the verb, the noun or the program, as far as they are known.
 void ctl_help(const struct ctl *ctl);
 // Appends how a verb is used, in one line without its end.
@@ -78,6 +80,8 @@ bool ctl_topic_parse(const char *text, struct ctl_topic *ret);
 void ctl_topic_fini(struct ctl_topic *t);
 // Takes "tenant/namespace"; the parts are to be freed. False: it is none.
 bool ctl_namespace_parse(const char *text, char **ret_tenant, char **ret_namespace);
+// Java's hash of a string, which is valid UTF-8: what Pulsar's Java clients choose a key's partition by.
+uint32_t ctl_java_hash(const char *text);
 // Appends bytes as a JSON string with its quotes; bytes that are no UTF-8 become U+FFFD.
 void ctl_json_string(struct ox_str *out, const void *data, size_t len);
 
@@ -154,6 +158,7 @@ void ctl_show_none(const json_t *answer);
 // A loop with a client of the Pulsar protocol: for produce and consume.
 struct ctl_session {
     struct ctl *ctl;
+    const char *topic;
     struct ox_log log;
     struct ox_loop *loop;
     struct ox_client *client;

@@ -18,6 +18,11 @@ int ctl_fail(const char *format, ...)
     return CTL_FAILED;
 }
 
+bool ctl_flush(void)
+{
+    return fflush(stdout) == 0 && !ferror(stdout); // a failed fwrite drops its bytes, and the next fflush knows nothing of it
+}
+
 static const char *word_shown(const struct ctl_word *w)
 {
     return w->type == CTL_FLAG ? "" : w->name;

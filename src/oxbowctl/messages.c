@@ -123,7 +123,13 @@ static int64_t entry_print(const struct ctl *ctl, const struct ctl_answer *answe
 static bool entry_ask(const struct ctl *ctl, const char *path, struct ctl_answer *ret)
 {
     struct ctl_ask ask = {.method = "GET", .path = path, .wants_headers = true};
-    return ctl_rest_send(ctl, &ask, ret) && ret->status == 200;
+    if (!ctl_rest_send(ctl, &ask, ret) || ret->status != 200)
+        return false;
+    OX_CLEANUP(ox_free_ptr)
+    char *id = ctl_answer_header(ret, "X-Pulsar-Message-ID");
+    if (!id)
+        ret->trouble = ox_asprintf("%s answers without a message: is it a broker's REST door? (--url)", ctl->url);
+    return id != NULL;
 }
 
 int ctl_message_show(struct ctl *ctl)

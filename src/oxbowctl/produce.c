@@ -12,6 +12,7 @@
 
 #define PRODUCE_READ_BYTES (64u << 10)
 #define PRODUCE_WINDOW 1000
+#define PRODUCE_WINDOW_BYTES (16u << 20) // above this nothing more is read; one message may pass it
 
 struct produce;
 
@@ -35,7 +36,8 @@ struct produce {
     struct produce_part *parts; // session.part_count
     uint32_t busy;              // parts that open or close
     uint32_t pending;           // messages without a receipt
-    uint64_t sent;              // messages without a key
+    size_t pending_bytes;
+    uint64_t sent; // messages without a key
     // Where messages come from.
     size_t next_text;
     struct ox_job reading;
@@ -52,6 +54,7 @@ struct produce {
 struct outgoing {
     struct ox_client_send send;
     struct produce_part *part;
+    size_t len;
 };
 
 static void produce_more(struct produce *p);
@@ -59,7 +62,7 @@ static void produce_more(struct produce *p);
 static void produce_end(struct produce *p)
 {
     if (!p->failed && !p->session.ctl->json)
-        fprintf(stderr, "%llu messages stored\n", (unsigned long long)p->stored);
+        fprintf(stderr, "%llu message%s stored\n", (unsigned long long)p->stored, p->stored == 1 ? "" : "s");
     ctl_session_end(&p->session, p->failed ? CTL_FAILED : CTL_DONE);
 }
 
@@ -111,6 +114,7 @@ static void produce_sent(struct ox_op *op)
     struct outgoing *out = CONTAINER_OF(send, struct outgoing, send);
     struct produce *p = out->part->p;
     p->pending--;
+    p->pending_bytes -= out->len;
     if (op->err != OX_OK && !(p->closing && op->err == OX_E_CLOSED))
         produce_fail(out->part, op->err);
     if (op->err == OX_OK) {
@@ -122,13 +126,10 @@ static void produce_sent(struct ox_op *op)
     produce_more(p);
 }
 
-// A key's messages go to the partition that Pulsar's Java and Go clients choose (by Java's string hash), others go round, a batch each.
+// A key's messages go to the partition that Pulsar's Java clients choose, others go round, a batch each.
 static struct produce_part *produce_choose(struct produce *p)
 {
-    uint32_t hash = 0;
-    for (const char *c = p->key; c && *c; c++)
-        hash = 31 * hash + (unsigned char)*c;
-    uint64_t at = p->key ? hash & INT32_MAX : p->sent++ / p->config.batch_messages;
+    uint64_t at = p->key ? ctl_java_hash(p->key) & INT32_MAX : p->sent++ / p->config.batch_messages;
     return &p->parts[at % p->session.part_count];
 }
 
@@ -136,7 +137,9 @@ static void produce_send(struct produce *p, const char *text, size_t len)
 {
     struct outgoing *out = ox_malloc(sizeof *out);
     out->part = produce_choose(p);
+    out->len = len;
     p->pending++;
+    p->pending_bytes += len;
     out->send.payload = ox_buf_static(text, len);
     out->send.key = p->key;
     out->send.properties = &p->properties;
@@ -205,6 +208,11 @@ static void produce_read_on(struct produce *p)
     ox_job_submit(p->session.loop, &p->reading);
 }
 
+static bool produce_full(const struct produce *p)
+{
+    return p->pending >= PRODUCE_WINDOW || p->pending_bytes >= PRODUCE_WINDOW_BYTES;
+}
+
 // Sends what there is while the window has room; reads on; closes at the end.
 static void produce_more(struct produce *p)
 {
@@ -212,11 +220,10 @@ static void produce_more(struct produce *p)
     size_t len;
     if (p->closing)
         return;
-    while (!p->failed && p->pending < PRODUCE_WINDOW && produce_next(p, &text, &len))
+    while (!p->failed && !produce_full(p) && produce_next(p, &text, &len))
         produce_send(p, text, len);
-    bool full = p->pending >= PRODUCE_WINDOW;
     bool ended = p->failed || p->input_ended || p->texts;
-    if (full && !p->failed)
+    if (produce_full(p) && !p->failed)
         return;
     if (!ended && !ox_op_pending(&p->reading.op)) {
         produce_read_on(p);

@@ -150,16 +150,17 @@ void ctl_request_fini(struct ctl_request *r)
 
 // ---- asking ---------------------------------------------------------------------------------------------------------
 
-static json_t *answer_load(const struct ctl_answer *answer)
+// What begins as JSON or a web page is no plain text.
+static json_t *answer_load(const struct ctl *ctl, const struct ctl_answer *answer, const char *what)
 {
     const char *text = ox_str_get(&answer->body);
     if (answer->body.len == 0)
         return json_null();
     json_t *json = json_loadb(text, answer->body.len, JSON_DECODE_ANY, NULL);
-    if (!json)
+    if (!json && !strchr("{[<", *text))
         json = json_stringn(text, answer->body.len);
     if (!json)
-        ctl_fail("the broker's answer is neither JSON nor text");
+        ctl_fail("%s: what %s answers is neither JSON nor text: is it a broker's REST door? (--url)", what, ctl->url);
     return json;
 }
 
@@ -170,7 +171,7 @@ static int ask(struct ctl *ctl, const struct ctl_ask *ask, const char *what, jso
     *ret = NULL;
     if (!ctl_rest_send(ctl, ask, &answer) || answer.status / 100 != 2)
         status = ctl_answer_failed(ctl, &answer, what);
-    else if (!(*ret = answer_load(&answer)))
+    else if (!(*ret = answer_load(ctl, &answer, what)))
         status = CTL_FAILED;
     ox_free(ctl->raw);
     ctl->raw = *ret ? ox_str_take(&answer.body) : NULL;

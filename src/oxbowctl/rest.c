@@ -8,7 +8,9 @@
 
 #define REST_CONNECT_MS 3000L
 #define REST_TIMEOUT_MS 60000L
+#define REST_REDIRECTS_MAX 5L
 #define REST_ANSWER_BYTES_MAX (64u << 20)
+#define SAID_MAX ((size_t)300) // bytes of an answer that are shown
 #define REST_HEADER_BYTES_MAX (1u << 20)
 
 static size_t rest_take(char *data, size_t size, size_t count, void *ctx)
@@ -45,6 +47,9 @@ static void rest_prepare(CURL *curl, const struct ctl *ctl, const struct ctl_ask
     curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L); // another broker may be the one to ask
+    curl_easy_setopt(curl, CURLOPT_MAXREDIRS, REST_REDIRECTS_MAX);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, REST_CONNECT_MS);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, rest_take);
@@ -195,6 +200,17 @@ static void advise(const struct ctl *ctl, long status, const char *reason, struc
         ox_str_adds(out, "; try again in a moment");
 }
 
+// Of an answer that is no JSON with a reason: its first line, unless it is a web page.
+static void rest_failed_plainly(const struct ctl *ctl, const struct ctl_answer *answer, const char *what, const char *advice)
+{
+    const char *text = ox_str_get(&answer->body);
+    if (*text == '<')
+        ctl_fail("%s: %s answers %ld with a web page: is it a broker's REST door? (--url)", what, ctl->url, answer->status);
+    else
+        ctl_fail("%s: the broker answered %ld %.*s%s", what, answer->status,
+                 (int)OX_MIN(strcspn(text, "\r\n"), SAID_MAX), text, advice);
+}
+
 int ctl_rest_failed(const struct ctl *ctl, const struct ctl_answer *answer, const char *what)
 {
     json_t *body = json_loadb(ox_str_get(&answer->body), answer->body.len, 0, NULL);
@@ -209,8 +225,7 @@ int ctl_rest_failed(const struct ctl *ctl, const struct ctl_answer *answer, cons
     else if (reason)
         ctl_fail("%s: %.*s%s", what, (int)len, reason, ox_str_get(&advice));
     else
-        ctl_fail("%s: the broker answered %ld %.300s%s", what, answer->status, ox_str_get(&answer->body),
-                 ox_str_get(&advice));
+        rest_failed_plainly(ctl, answer, what, ox_str_get(&advice));
     ox_str_fini(&advice);
     json_decref(body);
     return CTL_FAILED;

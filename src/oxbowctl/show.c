@@ -58,6 +58,22 @@ static char *cell(const json_t *value)
     return ox_str_take(&text);
 }
 
+// A cell that stays on its line; what a terminal would obey is shown instead (payloads are anybody's).
+static char *cell_inert(const json_t *value)
+{
+    OX_CLEANUP(ox_free_ptr)
+    char *text = cell(value);
+    struct ox_str inert = {0};
+    for (const char *c = text; *c; c++)
+        if (*c == '\n')
+            ox_str_adds(&inert, "\\n");
+        else if ((unsigned char)*c < 0x20 || *c == 0x7F)
+            ox_str_addf(&inert, "\\x%02x", (unsigned)*c);
+        else
+            ox_str_add(&inert, c, 1);
+    return ox_str_take(&inert);
+}
+
 void ctl_show_text(const json_t *answer)
 {
     OX_CLEANUP(ox_free_ptr)
@@ -99,7 +115,7 @@ static void lines_add(struct ctl_table *t, const char *name, const json_t *value
         lines_items(t, name, value);
     } else {
         OX_CLEANUP(ox_free_ptr)
-        char *text = cell(value);
+        char *text = cell_inert(value);
         ctl_table_add(t, "%s", name);
         ctl_table_add(t, "%s", text);
     }
@@ -158,7 +174,7 @@ static void table_row(struct ctl_table *t, const char *name, const json_t *item,
     json_object_foreach((json_t *)(uintptr_t)columns, column, number)
     {
         OX_CLEANUP(ox_free_ptr)
-        char *text = cell(json_object_get(item, column));
+        char *text = cell_inert(json_object_get(item, column));
         ctl_table_add(t, "%s", text);
     }
 }

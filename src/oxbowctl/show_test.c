@@ -12,17 +12,22 @@
 #include "oxbowctl/capture_test.h"
 #include "oxbowctl/ctl.h"
 
-static void shown(const char *json, const char *text)
+static void shown_by(void (*show)(const json_t *answer), const char *json, const char *text)
 {
     struct capture c;
     json_t *answer = json_loads(json, JSON_DECODE_ANY, NULL);
     assert_non_null(answer);
     capture_begin(&c, &stdout);
-    ctl_show_auto(answer);
+    show(answer);
     capture_end(&c);
     assert_string_equal(c.text, text);
     free(c.text);
     json_decref(answer);
+}
+
+static void shown(const char *json, const char *text)
+{
+    shown_by(ctl_show_auto, json, text);
 }
 
 static void test_plain_values(void **state)
@@ -61,6 +66,13 @@ static void test_objects_of_one_kind_are_a_table(void **state)
           "NAME  limit  kind\nx        10  k\nyy        5  l\n");
 }
 
+static void test_cells_stay_on_their_line(void **state)
+{
+    (void)state;
+    shown("{\"payload\":\"a\\nb\\t\\u001b[31m\\u007f\"}", "payload  a\\nb\\x09\\x1b[31m\\x7f\n");
+    shown("[{\"a\":\"x\\r\\ny\"}]", "a\nx\\x0d\\ny\n");
+}
+
 static void test_wide_or_deep_objects_are_lines(void **state)
 {
     (void)state;
@@ -72,11 +84,35 @@ static void test_wide_or_deep_objects_are_lines(void **state)
     shown("{}", "");
 }
 
+static void test_partitions_stand_below_their_sums(void **state)
+{
+    (void)state;
+    shown_by(
+        ctl_show_topic_stats,
+        "{\"msgInCounter\":5,\"storageSize\":70,\"metadata\":{\"partitions\":2},\"subscriptions\":{},\"partitions\":{"
+        "\"t-partition-0\":{\"msgRateIn\":1.5,\"msgInCounter\":2,\"storageSize\":30,\"publishers\":[{}]},"
+        "\"t-partition-1\":{\"msgInCounter\":3,\"storageSize\":40,\"backlogSize\":40}}}",
+        "in                0.0 messages/s              0 bytes/s              5 messages\n"
+        "out               0.0 messages/s              0 bytes/s              0 messages\n"
+        "stored             70 bytes, backlog 0 bytes\n"
+        "clients             0 producers\n"
+        "topic               2 partitions\n"
+        "\n"
+        "SUBSCRIPTION  TYPE  BACKLOG  UNACKED  CONSUMERS  OUT MSG/S  MARK DELETE\n"
+        "\n"
+        "PARTITION      IN MSG/S  OUT MSG/S  IN MESSAGES  STORED BYTES  BACKLOG BYTES  PRODUCERS\n"
+        "t-partition-0       1.5        0.0            2            30              0          1\n"
+        "t-partition-1       0.0        0.0            3            40             40          0\n");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_plain_values), cmocka_unit_test(test_names_stand_one_a_line),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_plain_values),
+                                       cmocka_unit_test(test_names_stand_one_a_line),
                                        cmocka_unit_test(test_objects_are_lines_of_name_and_value),
                                        cmocka_unit_test(test_objects_of_one_kind_are_a_table),
-                                       cmocka_unit_test(test_wide_or_deep_objects_are_lines)};
+                                       cmocka_unit_test(test_wide_or_deep_objects_are_lines),
+                                       cmocka_unit_test(test_cells_stay_on_their_line),
+                                       cmocka_unit_test(test_partitions_stand_below_their_sums)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

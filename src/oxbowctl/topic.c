@@ -66,6 +66,24 @@ bool ctl_topic_parse(const char *text, struct ctl_topic *t)
     return true;
 }
 
+// Java counts in UTF-16: characters behind U+FFFF are two units.
+uint32_t ctl_java_hash(const char *text)
+{
+    uint32_t hash = 0;
+    for (const unsigned char *p = (const unsigned char *)text; *p;) {
+        size_t more = *p < 0xC0 ? 0 : *p < 0xE0 ? 1 : *p < 0xF0 ? 2 : 3;
+        uint32_t c = *p++ & (more ? 0x3Fu >> more : 0x7Fu);
+        for (; more > 0; more--)
+            c = c << 6 | (*p++ & 0x3Fu);
+        if (c > 0xFFFF) {
+            hash = 31 * hash + (0xD7C0 + (c >> 10));
+            c = 0xDC00 | (c & 0x3FF);
+        }
+        hash = 31 * hash + c;
+    }
+    return hash;
+}
+
 static void json_byte(struct ox_str *out, unsigned char c)
 {
     if (c == '"' || c == '\\')

@@ -61,6 +61,17 @@ static void test_segments_are_encoded(void **state)
     ox_str_fini(&path);
 }
 
+static void test_keys_hash_as_in_java(void **state)
+{
+    (void)state;
+    assert_int_equal(ctl_java_hash(""), 0);
+    assert_int_equal(ctl_java_hash("hello"), 99162322);
+    assert_int_equal(ctl_java_hash("polygenelubricants"), 0x80000000);
+    assert_int_equal(ctl_java_hash("\xc3\xa9"), 0xE9);                         // U+00E9
+    assert_int_equal(ctl_java_hash("a\xe2\x98\x83"), 31 * 97 + 0x2603);        // U+2603
+    assert_int_equal(ctl_java_hash("\xf0\x9f\x98\x80"), 31 * 0xD83D + 0xDE00); // U+1F600: two units
+}
+
 static void test_json_strings(void **state)
 {
     (void)state;
@@ -73,6 +84,7 @@ static void test_json_strings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_topic_forms), cmocka_unit_test(test_namespace_forms),
-                                       cmocka_unit_test(test_segments_are_encoded), cmocka_unit_test(test_json_strings)};
+                                       cmocka_unit_test(test_segments_are_encoded),
+                                       cmocka_unit_test(test_keys_hash_as_in_java), cmocka_unit_test(test_json_strings)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,10 +11,11 @@ int ctl_brokers_health(struct ctl *ctl)
 {
     json_t *answer;
     int status = ctl_row_ask(ctl, &answer);
-    if (answer && ctl->json)
-        printf("{\"health\":\"ok\"}\n");
+    const char *text = json_string_value(answer);
+    if (answer && (!text || strcasecmp(text, "ok") != 0))
+        status = ctl_fail("%s does not say that it is well: %s", ctl->url, ctl->raw);
     else if (answer)
-        ctl_show_text(answer);
+        printf(ctl->json ? "{\"health\":\"ok\"}\n" : "ok\n");
     json_decref(answer);
     return status;
 }
@@ -31,9 +32,10 @@ static int list_domain(struct ctl *ctl, const char *domain, json_t **list)
         return status;
     if (!*list)
         *list = json_array();
-    json_array_extend(*list, answer);
+    if (json_array_extend(*list, answer) != 0)
+        status = ctl_fail("%s does not answer with a list of topics", ctl->url);
     json_decref(answer);
-    return CTL_DONE;
+    return status;
 }
 
 int ctl_topics_list(struct ctl *ctl)
@@ -102,6 +104,29 @@ static void print_subscriptions(const json_t *subscriptions)
     ctl_table_print(&t, stdout);
 }
 
+static void print_partitions(const json_t *partitions)
+{
+    static const char *const heads[] = {"PARTITION",    "IN MSG/S",      "OUT MSG/S", "IN MESSAGES",
+                                        "STORED BYTES", "BACKLOG BYTES", "PRODUCERS"};
+    struct ctl_table t = {.columns = OX_COUNT(heads), .right = ~1u};
+    const char *name;
+    json_t *p;
+    for (size_t i = 0; i < OX_COUNT(heads); i++)
+        ctl_table_add(&t, "%s", heads[i]);
+    json_object_foreach((json_t *)(uintptr_t)partitions, name, p)
+    {
+        ctl_table_add(&t, "%s", name);
+        ctl_table_add(&t, "%.1f", ctl_number_of(p, "msgRateIn"));
+        ctl_table_add(&t, "%.1f", ctl_number_of(p, "msgRateOut"));
+        ctl_table_add(&t, "%" PRId64, ctl_integer_of(p, "msgInCounter"));
+        ctl_table_add(&t, "%" PRId64, ctl_integer_of(p, "storageSize"));
+        ctl_table_add(&t, "%" PRId64, ctl_integer_of(p, "backlogSize"));
+        ctl_table_add(&t, "%zu", json_array_size(json_object_get(p, "publishers")));
+    }
+    printf("\n");
+    ctl_table_print(&t, stdout);
+}
+
 void ctl_show_topic_stats(const json_t *o)
 {
     const json_t *metadata = json_object_get(o, "metadata");
@@ -115,6 +140,8 @@ void ctl_show_topic_stats(const json_t *o)
     if (metadata)
         printf("topic    %12" PRId64 " partitions\n", ctl_integer_of(metadata, "partitions"));
     print_subscriptions(json_object_get(o, "subscriptions"));
+    if (json_object_size(json_object_get(o, "partitions")))
+        print_partitions(json_object_get(o, "partitions"));
 }
 
 static const char partitioned_stats[] =
