@@ -22,6 +22,7 @@ struct consume_part {
     struct ox_client_consumer *consumer; // NULL: not open
     struct ox_client_last_id last;
     bool last_known;
+    struct ox_client_last_id alive; // asked when nothing comes: is the broker there at all?
     struct ox_message_id seen; // the last message printed
     bool fresh;                // `seen` is not acknowledged yet
     bool unsure;               // ... or was, but the broker did not say that it took it
@@ -42,6 +43,8 @@ struct consume {
     struct consume_part *parts; // session.part_count
     uint32_t busy;              // parts that open, or close
     struct ox_timer idle;
+    uint32_t asked;          // parts whose broker has not answered yet
+    int64_t printed_at_idle; // when they were asked
     struct ox_turn_hook flush;
     int64_t printed;
     bool ending, failed;
@@ -242,9 +245,39 @@ static void consume_end_of_topic(struct ox_client_consumer *consumer)
 static const struct ox_client_consumer_events consume_events = {
     .message = consume_message, .failed = consume_failed, .damaged = consume_damaged, .end_of_topic = consume_end_of_topic};
 
+// All brokers answered: silence means that nothing is left, unless something came meanwhile.
+static void consume_alive(struct ox_op *op)
+{
+    struct ox_client_call *call = CONTAINER_OF(op, struct ox_client_call, op);
+    struct consume_part *part = CONTAINER_OF(CONTAINER_OF(call, struct ox_client_last_id, call), struct consume_part, alive);
+    struct consume *c = part->c;
+    c->asked--;
+    if (c->ending)
+        return;
+    if (op->err != OX_OK) {
+        ctl_session_fail(&c->session, part->topic, op->err, call->text);
+        c->failed = true;
+        consume_end(c);
+    } else if (c->asked == 0 && c->printed == c->printed_at_idle) {
+        consume_end(c);
+    } else if (c->asked == 0) {
+        ox_timer_start(&c->idle, CONSUME_IDLE_NS);
+    }
+}
+
 static void consume_idle(struct ox_timer *timer)
 {
-    consume_end(CONTAINER_OF(timer, struct consume, idle));
+    struct consume *c = CONTAINER_OF(timer, struct consume, idle);
+    if (c->busy > 0) { // not all of them are open yet
+        ox_timer_start(&c->idle, CONSUME_IDLE_NS);
+        return;
+    }
+    c->printed_at_idle = c->printed;
+    c->asked = c->session.part_count;
+    for (uint32_t i = 0; i < c->session.part_count; i++) {
+        ox_op_init(&c->parts[i].alive.call.op, c->session.loop, consume_alive, "consume.alive");
+        ox_client_consumer_last_id(c->parts[i].consumer, &c->parts[i].alive);
+    }
 }
 
 static void consume_last_known(struct ox_op *op)

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 
+import pulsar
 import pytest
 
 from oxbowd import BUILD
@@ -126,3 +127,19 @@ def test_a_topic_that_goes_away_ends_it(shared_broker, topic):
     finally:
         consumer.kill()
     assert (out, consumer.returncode) == ("", 1) and "the topic does not exist" in said and part(topic, "") in said, said
+
+
+def test_silence_of_a_broker_that_is_gone_is_not_the_end(broker):
+    """The last message was acknowledged by itself: only silence can tell that nothing is left."""
+    client = pulsar.Client(broker.url)
+    shared = client.subscribe("quiet", "s", consumer_type=pulsar.ConsumerType.Shared)
+    run(broker, "produce", "quiet", "-m", "first", "-m", "last")
+    shared.acknowledge([shared.receive(5000) for _ in range(2)][1])
+    client.close()
+    assert run(broker, "consume", "quiet") == ["first", "last"]
+    consumer = subprocess.Popen([OXBOWCTL, "--service-url", broker.url, "--url", broker.web_url, "consume", "quiet", "-s", "s"], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+    assert consumer.stdout.readline() == "first\n"
+    broker.kill()
+    said = consumer.communicate(timeout=60)[1]
+    assert consumer.returncode == 1 and "quiet" in said
