@@ -61,7 +61,7 @@ struct ox_admin_config {
 enum ox_err ox_admin_open(const struct ox_admin_config *config, struct ox_admin **ret) OX_CHECKED;
 // The real port.
 uint16_t ox_admin_port(const struct ox_admin *admin);
-// From here on each new request is answered 503; op finishes (OK) when every request that the broker works for has its answer. Once, before a close.
+// From here on each new request is answered 503; op finishes (OK) when every request that the broker works for has its answer, and clients have taken what is on its way, for which they have a second. Once, before a close.
 void ox_admin_drain(struct ox_admin *admin, struct ox_op *op);
 // Stops serving, frees it. It must have been drained if it served at all: no request may be in work (asserted).
 void ox_admin_close(struct ox_admin *admin);

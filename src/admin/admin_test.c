@@ -1,4 +1,8 @@
 // admin_test.c - the HTTP server over a real loopback: bad bytes in requests, several requests at once, a drain.
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "admin/rig_test.h"
 
 static void test_bytes_that_are_no_utf8_get_an_answer(void **state)
@@ -161,6 +165,15 @@ static void rig_drained(struct ox_op *op)
     ox_posix_stop(op->loop);
 }
 
+static void rig_end_drained(struct rig *rig)
+{
+    ox_op_init(&rig->op, rig->loop, rig_drained, "drain");
+    rig->want = NULL;
+    ox_admin_drain(rig->admin, &rig->op);
+    rig_run(rig);
+    rig_end(rig);
+}
+
 static void test_drain_refuses_new_requests(void **state)
 {
     (void)state;
@@ -172,6 +185,78 @@ static void test_drain_refuses_new_requests(void **state)
     rig_expect(&rig, "GET /admin/v2/brokers/version HTTP/1.1\r\nHost: a\r\n\r\n",
                "{\"reason\":\"the broker is shutting down\"}");
     rig_end(&rig);
+}
+
+// A connection that the kernel makes and keeps, with a request on it, without the loop.
+static int client_send(const struct rig *rig, const char *request)
+{
+    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_port = htons(ox_admin_port(rig->admin))};
+    addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof addr), 0);
+    assert_int_equal(write(fd, request, strlen(request)), strlen(request));
+    return fd;
+}
+
+#define WALK_REQUEST "GET /admin/v2/broker-stats/topics HTTP/1.1\r\nHost: a\r\n\r\n"
+
+static void test_walks_of_clients_that_have_hung_up_hold_nobody_up(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_start(&rig);
+    for (int i = 0; i < 40; i++)
+        assert_int_equal(close(client_send(&rig, WALK_REQUEST)), 0);
+    while (rig.admin->walks.count < 40) // ask for something else until all of them wait
+        rig_expect(&rig, "GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n", " 404 ");
+    rig_expect(&rig, WALK_REQUEST, "{}");
+    assert_true(rig.admin->walks.count > 30);
+    rig_end_drained(&rig);
+}
+
+static void test_a_client_that_has_ended_its_side_gets_its_walk(void **state)
+{
+    (void)state;
+    struct rig rig;
+    char got[512] = "";
+    int fds[3];
+    rig_start(&rig);
+    for (size_t i = 0; i < OX_COUNT(fds); i++) {
+        fds[i] = client_send(&rig, WALK_REQUEST);
+        assert_int_equal(shutdown(fds[i], SHUT_WR), 0);
+    }
+    while (rig.admin->requests_total.value < (int64_t)OX_COUNT(fds) || rig.admin->walks.count)
+        rig_expect(&rig, "GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n", " 404 ");
+    for (size_t i = 0; i < OX_COUNT(fds); i++) {
+        assert_true(read(fds[i], got, sizeof got - 1) > 0);
+        assert_non_null(strstr(got, " 200 "));
+        assert_int_equal(close(fds[i]), 0);
+    }
+    rig_end(&rig);
+}
+
+static void test_drain_waits_for_an_answer_that_is_being_taken(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct ox_str url = {0};
+    rig_start(&rig);
+    while (url.len < 16u * 1024 * 1024)
+        ox_str_adds(&url, "a long name of a broker ");
+    rig.shard.config.web_url = url.data;
+    rig_expect(&rig, "GET /admin/v2/brokers HTTP/1.1\r\nHost: a\r\n\r\n", " 200 ");
+    rig.want = NULL;
+    ox_op_init(&rig.op, rig.loop, rig_drained, "drain");
+    ox_admin_drain(rig.admin, &rig.op);
+    rig_run(&rig);
+    ox_admin_close(rig.admin);
+    while (rig.client)
+        rig_run(&rig);
+    assert_true(rig.got.len > url.len);
+    ox_posix_loop_free(rig.loop);
+    ox_str_fini(&rig.got);
+    ox_str_fini(&url);
 }
 
 // fault: F11
@@ -201,6 +286,9 @@ int main(void)
         cmocka_unit_test(test_a_new_connection_takes_the_place_of_a_silent_one),
         cmocka_unit_test(test_heads_and_bodies_are_bounded),
         cmocka_unit_test(test_drain_refuses_new_requests),
+        cmocka_unit_test(test_drain_waits_for_an_answer_that_is_being_taken),
+        cmocka_unit_test(test_walks_of_clients_that_have_hung_up_hold_nobody_up),
+        cmocka_unit_test(test_a_client_that_has_ended_its_side_gets_its_walk),
         cmocka_unit_test(test_without_storage_bookie_clusters_are_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

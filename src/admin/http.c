@@ -179,12 +179,11 @@ static void header_connection(struct http_head *h, const char *value)
 {
     while (*value) {
         size_t len = strcspn(value, ", \t");
-        if (len == 5 && strncasecmp(value, "close", 5) == 0)
-            h->keep_alive = false;
-        if (len == 10 && strncasecmp(value, "keep-alive", 10) == 0)
-            h->keep_alive = true;
+        h->closes |= len == 5 && strncasecmp(value, "close", 5) == 0;
+        h->keep_alive |= len == 10 && strncasecmp(value, "keep-alive", 10) == 0;
         value += len + strspn(value + len, ", \t");
     }
+    h->keep_alive &= !h->closes;
 }
 
 static bool header_expect(struct http_head *h, const char *value)
@@ -192,6 +191,14 @@ static bool header_expect(struct http_head *h, const char *value)
     if (strcasecmp(value, "100-continue") != 0)
         return head_fail(h, HTTP_EXPECTATION_FAILED, "Expect asks for something other than 100-continue");
     h->expects_continue = h->minor == 1;
+    return true;
+}
+
+static bool header_host(struct http_head *h)
+{
+    if (h->has_host)
+        return head_fail(h, HTTP_BAD_REQUEST, "Host is given more than once");
+    h->has_host = true;
     return true;
 }
 
@@ -205,8 +212,7 @@ static bool head_header(struct http_head *h, const char *name, const char *value
         return header_expect(h, value);
     if (strcasecmp(name, "Connection") == 0)
         header_connection(h, value);
-    h->has_host |= strcasecmp(name, "Host") == 0;
-    return true;
+    return strcasecmp(name, "Host") != 0 || header_host(h);
 }
 
 static bool head_header_line(struct http_head *h, char *line)
@@ -234,6 +240,8 @@ static bool head_sound(struct http_head *h)
 {
     if (h->chunked && h->has_length)
         return head_fail(h, HTTP_BAD_REQUEST, "both Transfer-Encoding and Content-Length are given");
+    if (h->chunked && h->minor == 0)
+        return head_fail(h, HTTP_BAD_REQUEST, "HTTP/1.0 has no Transfer-Encoding");
     if (h->minor == 1 && !h->has_host)
         return head_fail(h, HTTP_BAD_REQUEST, "the header Host is missing");
     return true;
@@ -274,16 +282,18 @@ const char *http_query_find(const char *query, const char *name, size_t *ret_len
     return NULL;
 }
 
-// ---- chunked bodies: size [;extension] CRLF data CRLF ... 0 CRLF [trailers] CRLF
+// ---- chunked bodies: size [;extension] CRLF data CRLF ... 0 CRLF [trailers] CRLF. A line feed alone ends no line here: whoever forwards requests may read on.
 
 enum {
     CHUNK_SIZE,
     CHUNK_EXTENSION,
+    CHUNK_SIZE_LF,
     CHUNK_DATA,
     CHUNK_DATA_CR,
     CHUNK_DATA_LF,
     CHUNK_TRAILER_START,
     CHUNK_TRAILER,
+    CHUNK_TRAILER_LF,
     CHUNK_END_LF
 };
 
@@ -295,14 +305,6 @@ static int hex_digit(char c)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-static bool chunk_size_over(struct http_chunks *c)
-{
-    bool good = c->digits > 0;
-    c->state = c->left ? CHUNK_DATA : CHUNK_TRAILER_START;
-    c->digits = 0;
-    return good;
-}
-
 static bool chunk_size_byte(struct http_chunks *c, char byte)
 {
     int digit = hex_digit(byte);
@@ -310,10 +312,38 @@ static bool chunk_size_byte(struct http_chunks *c, char byte)
         c->left = c->left * 16 + (uint64_t)digit;
         return ++c->digits <= CHUNK_DIGITS_MAX;
     }
-    if (byte == '\n')
-        return chunk_size_over(c);
-    c->state = CHUNK_EXTENSION;
-    return c->digits > 0 && strchr(" \t;\r", byte) && byte;
+    c->state = byte == '\r' ? CHUNK_SIZE_LF : CHUNK_EXTENSION;
+    return c->digits > 0 && byte && strchr(" \t;\r", byte);
+}
+
+// A byte of an extension or a trailer, which nobody reads, up to the carriage return behind which `next` stands.
+static bool chunk_text_byte(struct http_chunks *c, char byte, int next)
+{
+    if (byte == '\r')
+        c->state = next;
+    else if (((unsigned char)byte < ' ' && byte != '\t') || byte == 0x7f)
+        return false;
+    return ++c->trailer < CHUNK_TRAILER_MAX;
+}
+
+static bool chunk_size_over(struct http_chunks *c, char byte)
+{
+    c->state = c->left ? CHUNK_DATA : CHUNK_TRAILER_START;
+    c->digits = 0;
+    return byte == '\n';
+}
+
+static bool chunk_trailer_first(struct http_chunks *c, char byte)
+{
+    c->state = CHUNK_TRAILER;
+    return chunk_text_byte(c, byte, CHUNK_END_LF);
+}
+
+// What stands where one byte alone is right.
+static bool chunk_mark(struct http_chunks *c, char byte, char right, int next)
+{
+    c->state = next;
+    return byte == right;
 }
 
 // One byte that is not data. False: it may not stand there.
@@ -321,13 +351,13 @@ static bool chunk_byte(struct http_chunks *c, char byte)
 {
     switch (c->state) {
     case CHUNK_SIZE: return chunk_size_byte(c, byte);
-    case CHUNK_EXTENSION: return byte == '\n' ? chunk_size_over(c) : ++c->trailer < CHUNK_TRAILER_MAX;
-    case CHUNK_DATA_CR: c->state = byte == '\r' ? CHUNK_DATA_LF : CHUNK_SIZE; return byte == '\r' || byte == '\n';
-    case CHUNK_DATA_LF: c->state = CHUNK_SIZE; return byte == '\n';
-    case CHUNK_TRAILER_START: c->state = byte == '\r' ? CHUNK_END_LF : CHUNK_TRAILER; return true;
-    case CHUNK_TRAILER:
-        c->state = byte == '\n' ? CHUNK_TRAILER_START : CHUNK_TRAILER;
-        return ++c->trailer < CHUNK_TRAILER_MAX;
+    case CHUNK_EXTENSION: return chunk_text_byte(c, byte, CHUNK_SIZE_LF);
+    case CHUNK_SIZE_LF: return chunk_size_over(c, byte);
+    case CHUNK_DATA_CR: return chunk_mark(c, byte, '\r', CHUNK_DATA_LF);
+    case CHUNK_DATA_LF: return chunk_mark(c, byte, '\n', CHUNK_SIZE);
+    case CHUNK_TRAILER_START: return chunk_trailer_first(c, byte);
+    case CHUNK_TRAILER: return chunk_text_byte(c, byte, CHUNK_TRAILER_LF);
+    case CHUNK_TRAILER_LF: return chunk_mark(c, byte, '\n', CHUNK_TRAILER_START);
     default: return byte == '\n';
     }
 }
@@ -347,7 +377,7 @@ enum http_part http_chunks_take(struct http_chunks *c, const char *data, size_t 
             c->state = c->left ? CHUNK_DATA : CHUNK_DATA_CR;
             continue;
         }
-        bool last = c->state == CHUNK_END_LF || (c->state == CHUNK_TRAILER_START && data[at] == '\n');
+        bool last = c->state == CHUNK_END_LF;
         if (!chunk_byte(c, data[at++]))
             return HTTP_PART_BAD;
         if (c->left > body_max)

@@ -52,6 +52,7 @@ struct http_head {
     bool has_length;
     bool chunked;
     bool keep_alive;       // the connection serves another request afterwards
+    bool closes;           // private: "Connection: close" was said
     bool expects_continue; // the body comes when 100 has been answered
     uint64_t length;       // of the body, where it is known
     unsigned status;       // 0: a request that can be served; else what is answered to it, and the connection ends

@@ -78,6 +78,8 @@ static void test_connection_header_decides(void **state)
     assert_true(head.keep_alive);
     char close[] = "GET / HTTP/1.1\r\nHost: h\r\nConnection: x, close\r\n\r\n";
     assert_false(parse(close, sizeof close - 1).keep_alive);
+    char both[] = "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nConnection: keep-alive\r\n\r\n";
+    assert_false(parse(both, sizeof both - 1).keep_alive);
 }
 
 static void test_bad_heads_get_the_status_that_pulsar_gives(void **state)
@@ -102,6 +104,11 @@ static void test_bad_heads_get_the_status_that_pulsar_gives(void **state)
     expect_status("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400);
     expect_status("PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 400);
     expect_status("PUT / HTTP/1.1\r\nHost: a\r\nExpect: beer\r\n\r\n", 417);
+    expect_status("PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, identity\r\n\r\n", 400);
+    expect_status("PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 400);
+    expect_status("PUT / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400);
+    expect_status("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400);
+    expect_status("GET / HTTP/1.1\r\nHost: a\rX: b\r\n\r\n", 400);
     expect_status("PUT / HTTP/1.1\r\nHost: a\r\nX: a\tb\r\n\r\n", 0);
     expect_status("GET / HTTP/1.1\nHost: a\n\n", 0);
 }
@@ -165,7 +172,9 @@ static void test_chunks_that_are_none(void **state)
 {
     (void)state;
     static const char *const bad[] = {"zz\r\n",        "\r\n",        "3\r\nabcd\r\n", "-1\r\n",
-                                      "000000001\r\n", "3\r\nabc\rx", "0\r\n\rx"};
+                                      "000000001\r\n", "3\r\nabc\rx", "0\r\n\rx",      "3\nabc",
+                                      "3;a\nabc",      "3\rx",        "3;a\rb\r\nabc", "3;\x01\r\n",
+                                      "3\r\nabc\n",    "0\r\n\n",     "0\r\nX: y\n",   "0\r\nX: y\rz"};
     for (size_t i = 0; i < OX_COUNT(bad); i++) {
         struct ox_str body = {0};
         size_t used;

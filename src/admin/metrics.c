@@ -81,9 +81,9 @@ static void page_send(struct admin_request *r, struct metrics_snapshot *snapshot
 
 static void label_host(struct ox_str *labels, const struct ox_admin *admin, const char *metric)
 {
-    const char *id = admin_broker_id(admin->shard);
+    const char *id = admin_broker_id(admin->shard), *port = strrchr(id, ':'); // an IPv6 address has more of them
     ox_str_truncate(labels, 0);
-    ox_str_addf(labels, "broker=\"%.*s\",metric=\"%s\"", (int)strcspn(id, ":"), id, metric);
+    ox_str_addf(labels, "broker=\"%.*s\",metric=\"%s\"", (int)(port ? port - id : (ptrdiff_t)strlen(id)), id, metric);
 }
 
 static void fill_process(const struct admin_metrics *m, const struct admin_load *load, double *row)

@@ -102,6 +102,8 @@ struct ox_admin {
     struct ox_list snapshots;      // of struct metrics_snapshot: pages on their way
     bool draining;                 // new requests are refused
     struct ox_op *drained;         // of ox_admin_drain, until it finishes
+    uint64_t drain_until_ns;       // so long it waits for answers that are on their way
+    struct ox_timer drain;         // until it looks again
 };
 
 // Finds the handler of a method and path, checks the topic's name where the route has one, and calls it; answers 404, 405, 412 by itself.

@@ -10,6 +10,8 @@
 #define SERVER_REST_NS OX_MS         // for which it then does
 #define SERVER_LOOK_NS (100 * OX_MS) // between looks for connections that take too long
 #define SERVER_YOUNG_NS OX_SEC       // so long a connection is not in the way of a new one
+#define SERVER_DRAIN_NS OX_SEC       // so long a drain waits for clients that take their answers
+#define SERVER_DRAIN_LOOK_NS (10 * OX_MS)
 
 static const struct ox_admin_limits limits_default = {
     .connections = 2048, .head_bytes = 8192, .request_ns = 10 * OX_SEC, .idle_ns = 60 * OX_SEC, .answer_ns = 30 * OX_SEC};
@@ -87,13 +89,31 @@ static bool admin_busy(struct ox_admin *admin)
     return false;
 }
 
+// Answers that are not with the kernel yet; who takes them slowly is not waited for.
+static bool admin_sending(struct ox_admin *admin)
+{
+    if (ox_now_ns(admin->shard->loop) >= admin->drain_until_ns)
+        return false;
+    return admin->answered.count || admin->in[CONN_WRITING].count || admin->in[CONN_ROOM].count;
+}
+
 static void admin_tell_drained(struct ox_admin *admin)
 {
     struct ox_op *op = admin->drained;
-    if (!op || admin_busy(admin))
+    if (!op || admin_busy(admin) || admin_sending(admin))
         return;
     admin->drained = NULL;
     ox_op_finish(op, OX_OK);
+}
+
+static void server_drain_look(struct ox_timer *timer)
+{
+    struct ox_admin *admin = CONTAINER_OF(timer, struct ox_admin, drain);
+    if (admin_busy(admin))
+        admin->drain_until_ns = ox_now_ns(admin->shard->loop) + SERVER_DRAIN_NS;
+    admin_tell_drained(admin);
+    if (admin->drained)
+        ox_timer_start(timer, SERVER_DRAIN_LOOK_NS);
 }
 
 void ox_admin_drain(struct ox_admin *admin, struct ox_op *op)
@@ -101,7 +121,8 @@ void ox_admin_drain(struct ox_admin *admin, struct ox_op *op)
     ox_op_begin(op);
     admin->draining = true;
     admin->drained = op;
-    admin_tell_drained(admin);
+    admin->drain_until_ns = ox_now_ns(admin->shard->loop) + SERVER_DRAIN_NS;
+    server_drain_look(&admin->drain);
 }
 
 // It lives on until the turn's end: whoever answers may look at it after that.
@@ -346,6 +367,7 @@ enum ox_err ox_admin_open(const struct ox_admin_config *config, struct ox_admin 
         ox_list_init(&admin->in[i]);
     ox_timer_init(&admin->rest, config->shard->loop, server_rested);
     ox_timer_init(&admin->look, config->shard->loop, server_look);
+    ox_timer_init(&admin->drain, config->shard->loop, server_drain_look);
     server_metrics(admin);
     admin->listener = listener;
     listener->owner = admin;
@@ -372,6 +394,7 @@ void ox_admin_close(struct ox_admin *admin)
     OX_ASSERT(ox_list_empty(&admin->requests) && admin->answer_bytes == 0 && admin->body_bytes == 0);
     ox_timer_stop(&admin->rest);
     ox_timer_stop(&admin->look);
+    ox_timer_stop(&admin->drain);
     ox_turn_end_cancel(admin->shard->loop, &admin->turn);
     ox_metric_fini(&admin->connections);
     ox_metric_fini(&admin->requests_total);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "admin/connection.h"
 #include "admin/node.h"
 #include "broker/policy_scope.h"
 #include "broker/subscription.h"
@@ -153,11 +154,30 @@ static void walk_done(struct ox_seq *s, enum ox_err err)
     walk_next(admin);
 }
 
-// Begins the first walk that waits. One at a time: many at once would fill turn and memory. None for a client that has gone, nor while the broker ends.
+// The client may still want its answer; but as a rule it has hung up, and its connection, which is not read meanwhile, does not tell.
+static bool walk_left(struct admin_walk *w)
+{
+    const struct http_connection *c = w->request->connection;
+    w->left = w->left || (c && ox_stream_peer_ended(c->stream));
+    return w->left;
+}
+
+// Who comes next: the first one whose client is there, else the first one. NULL: nobody waits.
+static struct admin_walk *walk_first(struct ox_admin *admin)
+{
+    OX_LIST_EACH(&admin->walks, link) {
+        struct admin_walk *w = CONTAINER_OF(link, struct admin_walk, link);
+        if (!walk_left(w))
+            return w;
+    }
+    struct ox_link *link = ox_list_first(&admin->walks);
+    return link ? CONTAINER_OF(link, struct admin_walk, link) : NULL;
+}
+
+// Begins a walk that waits. One at a time: many at once would fill turn and memory. None for a client that has gone, nor while the broker ends.
 static void walk_next(struct ox_admin *admin)
 {
-    for (struct ox_link *link; (link = ox_list_first(&admin->walks)) != NULL;) {
-        struct admin_walk *w = CONTAINER_OF(link, struct admin_walk, link);
+    for (struct admin_walk *w; (w = walk_first(admin)) != NULL;) {
         if (w->request->connection && !admin->draining) {
             ox_seq_start(&w->seq, admin->shard->loop, "admin.walk", walk_begin, walk_done);
             return;

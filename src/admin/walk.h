@@ -41,13 +41,14 @@ struct admin_walk {
     size_t count, at;                   // private
     struct ox_map_node *joined;         // private: the next namespace
     struct ox_link link;                // private: in admin->walks
+    bool left;                          // private: its client has ended its side while it waited
     struct ox_seq seq;                  // private
     struct admin_pause pause;           // private
 };
 
 // A new one for a request.
 struct admin_walk *walk_new(struct admin_request *r, void (*done)(struct admin_walk *w));
-// Runs it after those that were started before; the request is answered and the walk freed in the end. A topic that goes meanwhile, or is not open, is left out.
+// Runs it after those that were started before, but before all whose clients have ended their side: most of these have hung up; the request is answered and the walk freed in the end. A topic that goes meanwhile, or is not open, is left out.
 void walk_start(struct admin_walk *w);
 // Adds figures to others.
 void walk_add(struct walk_sums *to, const struct walk_sums *from);

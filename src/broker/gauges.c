@@ -32,6 +32,7 @@ struct gauges_namespace {
 struct gauges_walk {
     struct ox_shard *shard;
     bool by_topic, by_consumer, by_producer, by_log, split;
+    uint64_t began_ns;
     struct ox_map namespaces;    // of struct gauges_namespace
     struct ox_map_node *next;    // of the shard's topics; NULL: that was all
     struct ox_link in_shard;     // in shard->walks
@@ -407,8 +408,8 @@ static void walk_begin_topic(struct ox_gauges *g)
     struct gauges_walk *w = g->walk;
     struct ox_topic *t = CONTAINER_OF(w->next, struct ox_topic, by_name);
     w->next = ox_map_next(w->next);
-    if (t->state != OX_TOPIC_OPEN)
-        return;
+    if (t->state != OX_TOPIC_OPEN || t->loaded_ns > w->began_ns)
+        return; // one that was loaded meanwhile may have had its lines already
     ox_topic_hold(t);
     w->topic = t;
     ox_str_truncate(&w->subscriptions, 0);
@@ -528,6 +529,7 @@ static void walk_begin(struct ox_gauges *g, struct ox_shard *sh)
     const struct ox_broker_config *c = &sh->config;
     struct gauges_walk *w = g->walk = ox_malloc(sizeof *w);
     w->shard = sh;
+    w->began_ns = ox_now_ns(sh->loop);
     w->by_topic = c->metrics_topics;
     w->by_consumer = c->metrics_consumers;
     w->by_producer = c->metrics_producers;

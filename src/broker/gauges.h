@@ -24,7 +24,7 @@ struct ox_gauges {
 
 // Begins a walk over the topics that are loaded. The caller has the one reference.
 struct ox_gauges *ox_gauges_new(struct ox_shard *sh);
-// Goes on with the walk for about so many ns (0: one step: a topic's beginning, a subscription, or a topic's end); true: there is more of it. A topic that goes away meanwhile is left out. The shard must live until the walk is over or the gauges are freed.
+// Goes on with the walk for about so many ns (0: one step: a topic's beginning, a subscription, or a topic's end); true: there is more of it. A topic that goes away or is loaded meanwhile is left out. The shard must live until the walk is over or the gauges are freed.
 bool ox_gauges_collect(struct ox_gauges *g, uint64_t ns);
 // A row of the broker's table with the label `cluster`, and others (`a="b"`) where more is not empty.
 double *ox_gauges_broker_row(struct ox_gauges *g, const struct ox_shard *sh, const char *more);

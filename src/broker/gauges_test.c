@@ -215,6 +215,32 @@ static void test_topic_that_goes_in_between_is_left_out(void **state)
     }
 }
 
+static void unload(const char *name)
+{
+    struct ox_op op;
+    rig_op(&rig, &op);
+    ox_topic_unload(&rig.shard, &op, name);
+    assert_int_equal(rig_wait(&rig, &op), OX_OK);
+}
+
+static void test_topic_that_is_loaded_again_in_between_has_its_lines_once(void **state)
+{
+    (void)state;
+    ox_topic_put(rig_topic(&rig, "a"));
+    ox_topic_put(rig_topic(&rig, "b"));
+    end_interval();
+    struct ox_gauges *g = ox_gauges_new(&rig.shard);
+    assert_true(ox_gauges_collect(g, 0));
+    assert_true(ox_gauges_collect(g, 0)); // both steps of the first
+    end_interval();
+    unload("persistent://public/default/a");
+    ox_topic_put(rig_topic(&rig, "a"));
+    while (ox_gauges_collect(g, OX_SEC))
+        ;
+    assert_int_equal(g->topics.row_count, 2);
+    ox_gauges_unref(g);
+}
+
 static void test_walk_that_is_given_up_lets_its_topic_go(void **state)
 {
     (void)state;
@@ -237,6 +263,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_partitions_are_split_into_two_labels, setup, teardown),
         cmocka_unit_test_setup_teardown(test_consumers_and_producers_by_switch, setup, teardown),
         cmocka_unit_test_setup_teardown(test_topic_that_goes_in_between_is_left_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_topic_that_is_loaded_again_in_between_has_its_lines_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_walk_that_is_given_up_lets_its_topic_go, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

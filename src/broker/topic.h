@@ -46,6 +46,7 @@ struct ox_topic {
     bool is_system;                     // only brokers use it
     bool failed;                        // an append failed: it is being closed, so that it is loaded anew
     uint64_t loaded_ms;                 // wall time
+    uint64_t loaded_ns;                 // likewise by the loop's clock
     struct ox_rate in, out;             // messages published, delivered
     struct ox_rate read, read_store;    // entries read from the log, those of them that the cache did not have
     struct publish_hist *hist;          // its entries by latency and size; NULL while it is idle

@@ -52,6 +52,7 @@ static ox_step load_opened(struct ox_seq *s)
         return OX_FINISH(s, s->err == OX_E_NOT_FOUND ? OX_E_TOPIC_NOT_FOUND : s->err);
     t->ml = impl->open.ml;
     t->loaded_ms = ox_wall_ms(t->shard->loop);
+    t->loaded_ns = ox_now_ns(t->shard->loop);
     topic_policies_changed(t);
     OX_LIST_EACH(&t->ml->cursors, l) {
         struct ox_cursor *c = CONTAINER_OF(l, struct ox_cursor, link);
@@ -84,6 +85,7 @@ static ox_step load_without_log(struct topic_impl *impl, uint32_t partitions)
     if (!load_may_create(impl, partitions) && !partitions)
         return OX_FINISH(&impl->seq, OX_E_TOPIC_NOT_FOUND);
     t->loaded_ms = ox_wall_ms(t->shard->loop);
+    t->loaded_ns = ox_now_ns(t->shard->loop);
     topic_policies_changed(t);
     return OX_FINISH(&impl->seq, OX_OK);
 }

@@ -41,6 +41,11 @@ void ox_stream_resume(struct ox_stream *s)
     s->body->resume(s);
 }
 
+bool ox_stream_peer_ended(struct ox_stream *s)
+{
+    return s->body->peer_ended(s);
+}
+
 void ox_stream_close(struct ox_stream *s)
 {
     s->body->close(s);

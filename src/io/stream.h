@@ -32,6 +32,7 @@ struct ox_stream_body {
     void (*resume)(struct ox_stream *s);
     void (*close)(struct ox_stream *s);
     void (*abort)(struct ox_stream *s, enum ox_err err);
+    bool (*peer_ended)(struct ox_stream *s);
 };
 
 // An open stream; bodies embed it first.
@@ -60,6 +61,8 @@ void ox_stream_write(struct ox_stream *s, const struct ox_buf *bufs, size_t n);
 void ox_stream_pause(struct ox_stream *s);
 // Goes on reading.
 void ox_stream_resume(struct ox_stream *s);
+// True if the peer has ended its side or the connection is broken, though what it sent before has not been read: for who has paused, and is not told.
+bool ox_stream_peer_ended(struct ox_stream *s);
 // Closes after what is queued has been written (or 1 s); `closed` follows. No more events but closed.
 void ox_stream_close(struct ox_stream *s);
 // Drops what is queued and closes at once; `closed` follows with err.

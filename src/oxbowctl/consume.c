@@ -23,11 +23,11 @@ struct consume_part {
     struct ox_client_last_id last;
     bool last_known;
     struct ox_client_last_id alive; // asked when nothing comes: is the broker there at all?
-    struct ox_message_id seen; // the last message printed
-    bool fresh;                // `seen` is not acknowledged yet
-    bool unsure;               // ... or was, but the broker did not say that it took it
-    bool lost;                 // the broker has taken its consumer away
-    bool ended;                // terminated, and all of it was read
+    struct ox_message_id seen;      // the last message printed
+    bool fresh;                     // `seen` is not acknowledged yet
+    bool unsure;                    // ... or was, but the broker did not say that it took it
+    bool lost;                      // the broker has taken its consumer away
+    bool ended;                     // terminated, and all of it was read
     struct ox_client_call ack;
     struct ox_op close;
 };

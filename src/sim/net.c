@@ -406,14 +406,25 @@ static void stream_abort(struct ox_stream *s, enum ox_err err)
     end_finish(e, err);
 }
 
+static bool stream_peer_ended(struct ox_stream *s)
+{
+    struct net_end *e = end_of(s);
+    struct ox_link *last = ox_list_last(&e->in);
+    return e->state != END_OPEN || (last && CONTAINER_OF(last, struct net_chunk, link)->kind == CHUNK_END);
+}
+
 static void end_lingered(struct ox_timer *timer)
 {
     struct net_end *e = CONTAINER_OF(timer, struct net_end, linger);
     stream_abort(&e->stream, OX_OK);
 }
 
-static const struct ox_stream_body net_stream_body = {
-    .write = stream_write, .pause = stream_pause, .resume = stream_resume, .close = stream_close, .abort = stream_abort};
+static const struct ox_stream_body net_stream_body = {.write = stream_write,
+                                                      .pause = stream_pause,
+                                                      .resume = stream_resume,
+                                                      .close = stream_close,
+                                                      .abort = stream_abort,
+                                                      .peer_ended = stream_peer_ended};
 
 static struct net_end *end_new(struct net_conn *c, int side, struct sim_process *p)
 {

@@ -166,6 +166,24 @@ static void test_simnet_without_space_the_sender_is_held_back(void **state)
     rig_end(&r);
 }
 
+static void test_simnet_paused_owner_can_ask_whether_its_peer_has_ended(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_start(&r, 5);
+    ox_stream_pause(r.server.stream);
+    write_counting(r.client.stream, 5, 0);
+    ox_sim_run_for(r.sim, OX_SEC);
+    assert_false(ox_stream_peer_ended(r.server.stream));
+    ox_stream_close(r.client.stream);
+    ox_sim_run_for(r.sim, OX_SEC);
+    assert_true(ox_stream_peer_ended(r.server.stream));
+    ox_stream_resume(r.server.stream);
+    ox_sim_run_for(r.sim, OX_SEC);
+    assert_null(r.server.stream);
+    rig_end(&r);
+}
+
 static void test_simnet_partition_holds_bytes_and_connects(void **state)
 {
     (void)state;
@@ -268,6 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_simnet_bytes_arrive_in_order_then_the_end),
         cmocka_unit_test(test_simnet_without_space_the_sender_is_held_back),
+        cmocka_unit_test(test_simnet_paused_owner_can_ask_whether_its_peer_has_ended),
         cmocka_unit_test(test_simnet_partition_holds_bytes_and_connects),
         cmocka_unit_test(test_simnet_listen_and_connect_errors),
         cmocka_unit_test(test_simnet_crash_cuts_streams_at_both_ends),

@@ -4,9 +4,11 @@ import json
 import multiprocessing
 import os
 import pathlib
+import random
 import re
 import selectors
 import socket
+import struct
 import time
 
 import pulsar
@@ -184,9 +186,26 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
+CHUNKED = b"Transfer-Encoding: chunked\r\n"
+# What a server in front of the broker may read in another way, also where Pulsar's guesses.
+AMBIGUOUS = {
+    "chunks in HTTP/1.0": (put(CHUNKED, b"1\r\n2\r\n0\r\n\r\n").replace(b"HTTP/1.1", b"HTTP/1.0"), 400),
+    "two hosts": (get(more=b"Host: b\r\n"), 400),
+    "two encodings": (put(b"Transfer-Encoding: chunked, identity\r\n", b"1\r\n2\r\n0\r\n\r\n"), 400),
+    "a bare return in a header": (get(more=b"X: a\rY: b\r\n"), 400),
+    "a bare feed behind a size": (put(CHUNKED, b"1;a\n2\r\n0\r\n\r\n"), 400),
+    "a bare return behind a size": (put(CHUNKED, b"1\r2\r\n0\r\n\r\n"), 400),
+    "a bare feed behind a chunk": (put(CHUNKED, b"1\r\n2\n0\r\n\r\n"), 400),
+    "a bare feed at the end": (put(CHUNKED, b"1\r\n2\r\n0\r\n\n"), 400),
+    "a size beyond 64 bits": (put(CHUNKED, b"10000000000000001\r\n2\r\n0\r\n\r\n"), 413),
+    "an endless extension": (put(CHUNKED, b"1;" + b"a" * 9000 + b"\r\n2\r\n0\r\n\r\n"), 400),
+    "endless trailers": (put(CHUNKED, b"1\r\n2\r\n0\r\n" + b"X: y\r\n" * 2000 + b"\r\n"), 400),
+}
+
+
+@pytest.mark.parametrize("name", [*BAD, *AMBIGUOUS])
 def test_requests_that_are_refused_end_the_connection(shared_broker, name):
-    data, status = BAD[name]
+    data, status = (BAD | AMBIGUOUS)[name]
     reply, ended = ask(shared_broker, data)
     assert reply.status == status and ended
     assert len(reply.reason()) > 10
@@ -244,6 +263,72 @@ def test_a_client_that_ends_its_side_gets_its_answer(shared_broker):
 
 
 # ---- slow ones, and crowds
+
+def break_off(s, how):
+    """Leaves a connection in one of the ways in which clients do."""
+    if how == "reset":
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    elif how == "half":
+        s.shutdown(socket.SHUT_WR)
+        return
+    s.close()
+
+
+def test_clients_that_break_off_in_any_state(new_broker):
+    """Whole and half requests of all kinds, cut anywhere, left in any way after any part of the answer; few connections are allowed, so that they push each other out."""
+    broker = new_broker.start(*SMALL, "maxHttpServerConnections=30", "httpRequestTimeoutSeconds=1", "httpAnswerTimeoutSeconds=1")
+    assert broker.rest("PUT", "persistent/public/default/wide/partitions", "50").status == 204
+    stats = get(b"/admin/v2/persistent/public/default/wide/partitioned-stats?perPartition=true")
+    walk, page = get(b"/admin/v2/broker-stats/topics"), get(b"/metrics")
+    kinds = [get(), stats, walk, page, walk * 3, get() * 50 + page * 3, page.replace(b"GET", b"HEAD"), page.replace(b"1.1", b"1.0"), b"\r\n" * 50,
+             put(CHUNKED, b"1\r\n2\r\n0\r\n\r\n"), put(CHUNKED, b"zz"), put(b"Content-Length: 5\r\nExpect: 100-continue\r\n", b"12345"), get(b"/" + b"a" * 9000)]
+    dice, open_ones = random.Random(7), []
+    for _ in range(1500):
+        data = dice.choice(kinds)
+        s = connect(broker, 5)
+        try:
+            s.sendall(data[:dice.choice((len(data), dice.randrange(len(data) + 1)))])
+            if dice.random() < 0.4:
+                s.settimeout(0.02)
+                s.recv(dice.choice((1, 100, 65536)))
+        except OSError:
+            pass  # it was pushed out, or waits for more
+        open_ones.append(s)
+        if len(open_ones) > dice.randrange(60):
+            leaver = open_ones.pop(dice.randrange(len(open_ones)))
+            try:
+                break_off(leaver, dice.choice(("close", "reset", "half")))
+            except OSError:
+                leaver.close()
+    for s in open_ones:
+        s.close()
+    wait_for(lambda: broker.metrics()["oxbow_http_connections"] <= 1, "the others are gone", 20, 0.2)
+    assert broker.http("GET", VERSION.decode()).status == 200
+    assert broker.stop() == 0
+
+
+def test_walks_of_clients_that_hung_up_keep_nobody_waiting(new_broker):
+    broker = new_broker.start(*SMALL)
+    count = 500 if RELEASE else 100
+    assert broker.rest("PUT", "persistent/public/default/many/partitions", str(count)).status == 204
+    client = pulsar.Client(broker.url, logger=QUIET)
+    client.create_producer("many", lazy_start_partitioned_producers=False)
+    walk = get(b"/admin/v2/broker-stats/topics")
+    begin = time.monotonic()
+    with connect(broker) as s:
+        s.sendall(walk)
+        receive(s)
+    alone = time.monotonic() - begin
+    for _ in range(150):
+        with connect(broker) as s:
+            s.sendall(walk)
+    begin = time.monotonic()
+    with connect(broker, 60) as s:
+        s.sendall(walk)
+        assert receive(s)[0].status == 200
+    waited = time.monotonic() - begin
+    client.close()
+    assert waited < 1 + 20 * alone, f"{waited:.3f} s beside walks of the dead, {alone:.3f} s alone"
 
 def test_half_requests_are_timed_out(new_broker):
     broker = new_broker.start(*SMALL, "httpRequestTimeoutSeconds=1")

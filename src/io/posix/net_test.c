@@ -206,6 +206,27 @@ static void test_posix_stream_close_delivers_everything_first(void **state)
     pair_end(&p);
 }
 
+static void test_posix_stream_tells_a_paused_owner_that_its_peer_has_ended(void **state)
+{
+    (void)state;
+    struct pair p;
+    pair_start(&p);
+    ox_stream_pause(p.server.stream);
+    write_counting(p.client.stream, 5, 1);
+    assert_false(ox_stream_peer_ended(p.server.stream));
+    ox_stream_close(p.client.stream);
+    while (!p.client.closed)
+        rig_run(p.loop);
+    assert_true(ox_stream_peer_ended(p.server.stream));
+    assert_int_equal(p.server.closed, 0);
+    p.server.next = 1;
+    ox_stream_resume(p.server.stream);
+    while (!p.server.closed)
+        rig_run(p.loop);
+    assert_int_equal(p.server.received, 6);
+    pair_end(&p);
+}
+
 static void test_posix_stream_abort_reports_its_error_once(void **state)
 {
     (void)state;
@@ -363,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_posix_stream_echoes_megabytes_in_order),
         cmocka_unit_test(test_posix_stream_without_space_holds_the_peer_back),
         cmocka_unit_test(test_posix_stream_close_delivers_everything_first),
+        cmocka_unit_test(test_posix_stream_tells_a_paused_owner_that_its_peer_has_ended),
         cmocka_unit_test(test_posix_stream_abort_reports_its_error_once),
         cmocka_unit_test(test_posix_listen_names_what_is_wrong),
         cmocka_unit_test(test_posix_connect_refused_and_by_name),

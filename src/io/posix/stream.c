@@ -1,6 +1,7 @@
 // stream.c - a TCP stream: reads straight into the owner's space, vectored writes at the turn's end, an orderly close.
 #include "io/posix/stream.h"
 
+#include <poll.h>
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -276,13 +277,27 @@ static void stream_abort(struct ox_stream *stream, enum ox_err err)
     posix_stream_kill(stream_of(stream), err);
 }
 
+static bool stream_peer_ended(struct ox_stream *stream)
+{
+    struct posix_stream *s = stream_of(stream);
+    uv_os_fd_t fd;
+    if (s->state != STREAM_OPEN || uv_fileno((const uv_handle_t *)&s->tcp, &fd) != 0)
+        return true;
+    struct pollfd look = {.fd = fd, .events = POLLRDHUP};
+    return poll(&look, 1, 0) > 0;
+}
+
 static void stream_lingered(struct ox_timer *timer)
 {
     posix_stream_kill(CONTAINER_OF(timer, struct posix_stream, linger), OX_OK);
 }
 
-static const struct ox_stream_body posix_stream_body = {
-    .write = stream_write, .pause = stream_pause, .resume = stream_resume, .close = stream_close, .abort = stream_abort};
+static const struct ox_stream_body posix_stream_body = {.write = stream_write,
+                                                        .pause = stream_pause,
+                                                        .resume = stream_resume,
+                                                        .close = stream_close,
+                                                        .abort = stream_abort,
+                                                        .peer_ended = stream_peer_ended};
 
 struct posix_stream *posix_stream_new(struct ox_loop *loop)
 {
