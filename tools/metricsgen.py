@@ -12,7 +12,8 @@ a namespace's); sum_labels (labels it has only then, with their values); when (i
 import json
 import pathlib
 import re
-import sys
+
+import tablegen
 
 TOP = pathlib.Path(__file__).resolve().parents[1]
 SPEC, PAGE = TOP / "spec" / "metrics.json", TOP / "docs" / "metrics.md"
@@ -124,17 +125,7 @@ def page(text, whole):
 
 def main():
     whole = spec()
-    if findings := list(check(whole)):
-        sys.exit("\n".join(findings))
-    if sys.argv[1:] == ["--docs"]:
-        PAGE.write_text(page(PAGE.read_text(), whole))
-    elif len(sys.argv) == 3:
-        out = pathlib.Path(sys.argv[2]) / "metric_columns.h"
-        text = header(spec(pathlib.Path(sys.argv[1])))
-        if not out.exists() or out.read_text() != text:
-            out.write_text(text)
-    else:
-        sys.exit(__doc__)
+    tablegen.run(__doc__, list(check(whole)), PAGE, lambda text: page(text, whole), "metric_columns.h", lambda path: header(spec(path)))
 
 
 if __name__ == "__main__":

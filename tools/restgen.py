@@ -12,7 +12,8 @@ path stands before one with a name.
 import json
 import pathlib
 import re
-import sys
+
+import tablegen
 
 TOP = pathlib.Path(__file__).resolve().parents[1]
 SPEC, PAGE = TOP / "spec" / "rest", TOP / "docs" / "admin.md"
@@ -100,17 +101,8 @@ def page(text, found):
 
 def main():
     found = groups()
-    if wrong := [line for group in found.values() for line in check(group)]:
-        sys.exit("\n".join(wrong))
-    if sys.argv[1:] == ["--docs"]:
-        PAGE.write_text(page(PAGE.read_text(), found))
-    elif len(sys.argv) == 3:
-        out = pathlib.Path(sys.argv[2]) / "rest_routes.h"
-        text = header(groups(pathlib.Path(sys.argv[1])))
-        if not out.exists() or out.read_text() != text:
-            out.write_text(text)
-    else:
-        sys.exit(__doc__)
+    wrong = [line for group in found.values() for line in check(group)]
+    tablegen.run(__doc__, wrong, PAGE, lambda text: page(text, found), "rest_routes.h", lambda spec: header(groups(spec)))
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ static void snapshot_unref(struct metrics_snapshot *snapshot)
     if (--snapshot->refs)
         return;
     ox_list_remove(&snapshot->admin->snapshots, &snapshot->link);
-    ox_gauges_unref(snapshot->gauges);
+    ox_gauges_free(snapshot->gauges);
     ox_free(snapshot);
 }
 

@@ -542,7 +542,6 @@ static void walk_begin(struct ox_gauges *g, struct ox_shard *sh)
 struct ox_gauges *ox_gauges_new(struct ox_shard *sh)
 {
     struct ox_gauges *g = ox_malloc(sizeof *g);
-    g->refs = 1;
 #define OX_X(member, level)               \
     g->member.columns = member##_columns; \
     g->member.column_count = OX_COUNT(member##_columns);
@@ -564,17 +563,8 @@ double *ox_gauges_broker_row(struct ox_gauges *g, const struct ox_shard *sh, con
     return ox_metric_table_row(&g->broker, row);
 }
 
-struct ox_gauges *ox_gauges_ref(struct ox_gauges *g)
+void ox_gauges_free(struct ox_gauges *g)
 {
-    g->refs++;
-    return g;
-}
-
-void ox_gauges_unref(struct ox_gauges *g)
-{
-    OX_ASSERT(g->refs > 0);
-    if (--g->refs)
-        return;
     walk_free(g);
 #define OX_X(member, level) ox_metric_table_fini(&g->member);
     OX_GAUGE_TABLES(OX_X)

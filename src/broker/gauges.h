@@ -18,19 +18,17 @@ struct ox_gauges {
     OX_GAUGE_TABLES(OX_X)
 #undef OX_X
     struct ox_str text;       // of other families, printed first
-    uint32_t refs;            // private
     struct gauges_walk *walk; // private: until it is over
 };
 
-// Begins a walk over the topics that are loaded. The caller has the one reference.
+// Begins a walk over the topics that are loaded. To be given to ox_gauges_free.
 struct ox_gauges *ox_gauges_new(struct ox_shard *sh);
 // Goes on with the walk for about so many ns (0: one step: a topic's beginning, a subscription, or a topic's end); true: there is more of it. A topic that goes away or is loaded meanwhile is left out. The shard must live until the walk is over or the gauges are freed.
 bool ox_gauges_collect(struct ox_gauges *g, uint64_t ns);
 // A row of the broker's table with the label `cluster`, and others (`a="b"`) where more is not empty.
 double *ox_gauges_broker_row(struct ox_gauges *g, const struct ox_shard *sh, const char *more);
-// One reference more, one less.
-struct ox_gauges *ox_gauges_ref(struct ox_gauges *g);
-void ox_gauges_unref(struct ox_gauges *g);
+// Frees it, however far it is.
+void ox_gauges_free(struct ox_gauges *g);
 
 // How far a page has been printed; zeroed: not at all.
 struct ox_gauges_place {

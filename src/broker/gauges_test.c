@@ -37,7 +37,7 @@ static struct ox_str page(void)
     while (ox_gauges_collect(g, OX_SEC))
         ;
     page_print(g, &out);
-    ox_gauges_unref(g);
+    ox_gauges_free(g);
     return out;
 }
 
@@ -211,7 +211,7 @@ static void test_topic_that_goes_in_between_is_left_out(void **state)
         expect(&out, "pulsar_subscriptions_count" T("a") " 1", true);
         expect(&out, "pulsar_subscriptions_count" T("c") " 1", true);
         ox_str_fini(&out);
-        ox_gauges_unref(g);
+        ox_gauges_free(g);
     }
 }
 
@@ -238,7 +238,7 @@ static void test_topic_that_is_loaded_again_in_between_has_its_lines_once(void *
     while (ox_gauges_collect(g, OX_SEC))
         ;
     assert_int_equal(g->topics.row_count, 2);
-    ox_gauges_unref(g);
+    ox_gauges_free(g);
 }
 
 static void test_walk_that_is_given_up_lets_its_topic_go(void **state)
@@ -249,7 +249,7 @@ static void test_walk_that_is_given_up_lets_its_topic_go(void **state)
     uint32_t holds = t->holds;
     assert_true(ox_gauges_collect(g, 0));
     assert_int_equal(t->holds, holds + 1);
-    ox_gauges_unref(g);
+    ox_gauges_free(g);
     assert_int_equal(t->holds, holds);
     ox_topic_put(t);
 }

@@ -15,19 +15,10 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "interop"))
+from report import Report  # noqa: E402
 
 FRESH_MS, COLD_MS, IDLE_RSS_MB, IDLE_CPU_PERCENT = 300, 1000, 30, 0.5
 TOPICS = 10
-
-
-class Report:
-    def __init__(self):
-        self.missed = 0
-
-    def line(self, what, value, unit, limit=None, remark=""):
-        verdict = "" if limit is None else f"  wanted < {limit:g} {unit}: {'good' if value < limit else 'MISSED'}"
-        self.missed += limit is not None and value >= limit
-        print(f"{what:<58} {value:9.2f} {unit}{verdict}{'  ' + remark if remark else ''}", flush=True)
 
 
 def start(broker, *settings):

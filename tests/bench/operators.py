@@ -17,6 +17,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "interop"))
+from report import Report  # noqa: E402
 
 CTL_MS, MAKE_SECONDS, LIST_MS, METRICS_MS, TURN_MS, RATIO = 20, 20, 200, 300, 5, 1.5
 RATE, CALL_RATE, CALL_CONNECTIONS, PUBLISH_SECONDS = 20000, 1000, 16, 8
@@ -24,16 +25,6 @@ TURN = "oxbow_loop_longest_turn_microseconds"
 QUIET = ("brokerDeleteInactiveTopicsEnabled=false",)
 NAMESPACE = "public/default"
 MEMORY = pathlib.Path("/dev/shm")
-
-
-class Report:
-    def __init__(self):
-        self.missed = 0
-
-    def line(self, what, value, unit, limit=None, remark=""):
-        verdict = "" if limit is None else f"  wanted < {limit:g} {unit}: {'good' if value < limit else 'MISSED'}"
-        self.missed += limit is not None and value >= limit
-        print(f"{what:<62} {value:9.2f} {unit}{verdict}{'  ' + remark if remark else ''}", flush=True)
 
 
 def program(name):
